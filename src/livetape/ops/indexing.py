@@ -1,0 +1,471 @@
+"""Square brackets: ``x[index]`` and ``x[index] = value``.
+
+Integers, slices, ``...`` and None are views, one operation each, as in torch; index tensors, lists and masks gather.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.modes import is_recording, state
+from livetape._tape.tensor import DEFAULT, NDARRAY, NO_GRAD, TensorBase, counter_of, from_array, make_view, shape_of, wrap
+from livetape._tape.views import check_inplace, needs_gradient
+from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
+from livetape.kernels.scatter import add_at
+from livetape.ops.basics import copy_, sum_to, zeros_like
+from livetape.ops.table import row
+
+FULL = slice(None)
+
+
+# ---------------------------------------------------------------- the views
+def _select(self: Any, dim: int, index: int) -> Any:
+    return self[(FULL,) * dim + (index, ...)]
+
+
+def _select_backward(grad: Any, size: Any, dim: int, index: int) -> Any:
+    total = np.zeros(size, grad.dtype)
+    total[(FULL,) * dim + (index,)] = grad
+    return total
+
+
+SELECT = row("select", _select, view=True,
+             self=lambda grad, self_size, dim, index: SELECT_BACKWARD.apply((grad, self_size, dim, index)))
+SELECT_BACKWARD = row("select_backward", _select_backward, tensors="grad",
+                      grad=lambda grad, dim, index: SELECT.apply((grad, dim, index)))
+
+
+def _slice(self: Any, dim: int, start: int, end: int, step: int) -> Any:
+    return self[(FULL,) * dim + (slice(start, end, step),)]
+
+
+def _slice_backward(grad: Any, size: Any, dim: int, start: int, end: int, step: int) -> Any:
+    total = np.zeros(size, grad.dtype)
+    total[(FULL,) * dim + (slice(start, end, step),)] = grad
+    return total
+
+
+SLICE = row("slice", _slice, view=True,
+            self=lambda grad, self_size, dim, start, end, step:
+                SLICE_BACKWARD.apply((grad, self_size, dim, start, end, step)))
+SLICE_BACKWARD = row("slice_backward", _slice_backward, tensors="grad",
+                     grad=lambda grad, dim, start, end, step: SLICE.apply((grad, dim, start, end, step)))
+
+UNSQUEEZE = row("unsqueeze", lambda self, dim: self[(FULL,) * dim + (None,)] if self.ndim or dim else self[None], view=True,
+                self=lambda grad, dim: SQUEEZE_DIM.apply((grad, dim)))
+SQUEEZE_DIM = row("squeeze", lambda self, dim: self[(FULL,) * dim + (0, ...)] if self.ndim and self.shape[dim] == 1
+                  else self[...], view=True, node="SqueezeBackward1", key="squeeze.dim",
+                  self=lambda grad, self_size, dim:
+                      UNSQUEEZE.apply((grad, dim)) if self_size and self_size[dim] == 1 else grad)
+ALIAS = row("alias", lambda self: self[...], view=True, self=lambda grad: grad)
+
+# ---------------------------------------------------------------- gathering
+INDEX = row("index", lambda self, indices: _gather(self, indices), tensors="self indices",
+            self=lambda grad, self_size, indices: INDEX_BACKWARD.apply((grad, self_size, indices)))
+INDEX_BACKWARD = row("index_backward", lambda grad, size, indices: _put_back(grad, size, indices), tensors="grad indices",
+                     node="IndexPutBackward0", grad=lambda grad, indices: INDEX.apply((grad, indices)))
+INDEX_PUT = row("index_put", lambda self, indices, values, accumulate: _index_put(self, indices, values, accumulate),
+                tensors="self indices values",
+                self=lambda grad, indices, accumulate:
+                    grad if accumulate else INDEX_ZERO.apply((grad, indices)),
+                values=lambda grad, indices, values_size: sum_to(INDEX.apply((grad, indices)), values_size))
+INDEX_ZERO = row("index_put", lambda self, indices: _index_zero(self, indices), tensors="self indices",
+                 key="index_put.zero", self=lambda grad, indices: INDEX_ZERO.apply((grad, indices)))
+
+
+def places(shape: Any, indices: Any) -> tuple[Any, ...]:
+    """``indices`` (None for a whole dimension) as NumPy takes them: masks become positions, and bounds are checked."""
+    found: list[Any] = []
+    at = 0
+    for index in indices:
+        if index is None:
+            found.append(FULL)
+            at += 1
+            continue
+        kind = index.dtype.kind
+        if kind == "b" or (kind == "u" and index.dtype.itemsize == 1):
+            for j, extent in enumerate(index.shape):
+                if extent != shape[at + j]:
+                    raise IndexError(f"The shape of the mask {list(index.shape)} at index {at + j} does not match the "
+                                     f"shape of the indexed tensor {list(shape)} at index {at + j}")
+            found.extend(index.nonzero() if index.ndim else (np.zeros(int(bool(index)), np.int64),))
+            at += index.ndim
+        else:
+            found.append(index)
+            at += 1
+    return tuple(found)
+
+
+def _gather(self: Any, indices: Any) -> Any:
+    key = places(self.shape, indices)
+    try:
+        return self[key]
+    except IndexError:
+        raise index_error(self.shape, key) from None
+
+
+def index_error(shape: Any, key: tuple[Any, ...]) -> IndexError:
+    """Torch's words for index arrays that do not fit the shape, or each other."""
+    arrays = [k for k in key if type(k) is NDARRAY]
+    try:
+        np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        shown = ", ".join(str(list(a.shape)) for a in arrays)
+        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shown}")
+    if len(key) > len(shape):
+        return IndexError(f"too many indices for tensor of dimension {len(shape)} (got {len(key)})")
+    for dim, k in enumerate(key):
+        if type(k) is NDARRAY and k.size:
+            outside = k[(k < -shape[dim]) | (k >= shape[dim])]
+            if outside.size:
+                return IndexError(f"index {int(outside.flat[0])} is out of bounds for dimension {dim} with size {shape[dim]}")
+    return IndexError("index is out of bounds")
+
+
+def _put_back(grad: Any, size: Any, indices: Any) -> Any:
+    return add_at(np.zeros(size, grad.dtype), places(size, indices), grad)
+
+
+def _index_put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+    total = self.copy()
+    write(total, indices, values, accumulate)
+    return total
+
+
+def write(target: Any, indices: Any, values: Any, accumulate: bool) -> None:
+    """Write, or add, ``values`` at ``indices`` of the array ``target``."""
+    key = places(target.shape, indices)
+    try:
+        if accumulate:
+            add_at(target, key, values)
+        else:
+            target[key] = values
+    except IndexError:
+        raise index_error(target.shape, key) from None
+    except ValueError:
+        want = target[key].shape
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+                           f"result of shape {list(want)}") from None
+
+
+def _index_zero(self: Any, indices: Any) -> Any:
+    total = self.copy()
+    total[places(self.shape, indices)] = 0
+    return total
+
+
+# ---------------------------------------------------------------- what stands between the brackets
+_DEPRECATED = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which "
+    "will result either in an error or a different result")
+_BYTE = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+
+
+def _is_index(value: Any) -> bool:
+    """Whether a value is an integer for indexing: ints and NumPy's integers, but no bools."""
+    return type(value) is int or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
+
+
+def _as_tuple(index: Any) -> tuple[Any, ...]:
+    """The items of an index: a tuple's own, or those of a list that stands for a tuple, as NumPy once had it."""
+    if type(index) is tuple:
+        return index
+    if isinstance(index, TensorBase):
+        return (index,)
+    if isinstance(index, tuple):
+        return tuple(index)
+    if isinstance(index, list) and len(index) < 32:
+        for item in index:
+            if item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, range, TensorBase, NDARRAY)):
+                warnings.warn(_DEPRECATED, UserWarning, stacklevel=4)
+                return tuple(index)
+    return (index,)
+
+
+def _sequence(value: Any) -> Any:
+    """The index tensor that a list, range or array stands for."""
+    if type(value) is NDARRAY:
+        found = from_array(value)
+    else:
+        items = list(value)
+        if _has_text(items):
+            raise TypeError("new(): invalid data type 'str'")
+        try:
+            array = np.array([_plain(v) for v in items])
+        except ValueError:
+            raise ValueError(_ragged(items)) from None
+        if array.dtype.kind in "fc" or not array.size:
+            array = array.astype(np.int64)
+        found = from_array(array)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value.array
+    return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def _has_text(items: Any) -> bool:
+    return any(isinstance(v, str) or (isinstance(v, (list, tuple)) and _has_text(v)) for v in items)
+
+
+def _ragged(items: Any) -> str:
+    first = len(items[0]) if hasattr(items[0], "__len__") else 0
+    for item in items:
+        if hasattr(item, "__len__") and len(item) != first:
+            return f"expected sequence of length {first} at dim 1 (got {len(item)})"
+    return "too many dimensions"
+
+
+def _dimensions_of(item: Any) -> int:
+    """How many dimensions of the tensor an item uses."""
+    if item is None or item is Ellipsis or item is True or item is False:
+        return 0
+    if isinstance(item, TensorBase):
+        return item.array.ndim if item.dtype is boolean or item.dtype is uint8 else 1
+    return 1
+
+
+def _select_error(index: int, dim: int, shape: Any) -> IndexError:
+    if not shape:
+        return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                          "convert a 0-dim tensor to a number")
+    return IndexError(f"index {index} is out of bounds for dimension {dim} with size {shape[dim]}")
+
+
+def _bounds(item: slice, extent: int) -> tuple[int, int, int]:
+    """Start, end and step of a slice of a dimension of the given extent."""
+    step = item.step
+    if step is not None and as_int(step) < 0:
+        raise ValueError("step must be greater than zero")
+    return item.indices(extent)
+
+
+class Reading:
+    """An index read item by item: NumPy's basic index, the views that torch makes of it, and the index tensors."""
+
+    __slots__ = ("basic", "indices", "steps")
+
+    def __init__(self) -> None:
+        self.basic: list[Any] = []
+        self.steps: list[tuple[Any, ...]] = []  # (row, *its arguments after the tensor)
+        self.indices: list[Any] = []  # per dimension of the sliced tensor, None where there is no index
+
+
+def read(shape: Any, items: tuple[Any, ...]) -> Reading:
+    """Read the items of an index into a tensor of the given shape; all errors but the index tensors' come here."""
+    used = 0
+    for item in items:
+        used += _dimensions_of(item)
+    if used > len(shape):
+        if not shape:
+            raise _select_error(0, 0, shape)
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    reading = Reading()
+    basic, steps, indices = reading.basic, reading.steps, reading.indices
+    source = 0  # dimension of the tensor
+    dim = 0  # dimension of the result so far
+    for item in items:
+        if type(item) is not int:
+            if isinstance(item, slice):
+                extent = shape[source]
+                start, end, step = _bounds(item, extent)
+                basic.append(slice(start, end, step))
+                if start != 0 or end != extent or step != 1:
+                    steps.append((SLICE, dim, start, end, step))
+                source += 1
+                dim += 1
+                continue
+            if item is None:
+                basic.append(None)
+                steps.append((UNSQUEEZE, dim))
+                dim += 1
+                continue
+            if item is Ellipsis:
+                skipped = len(shape) - used
+                used = len(shape)  # a second ellipsis stands for nothing
+                basic.extend([FULL] * skipped)
+                source += skipped
+                dim += skipped
+                continue
+            if item is True or item is False:
+                dim = _note_bool(reading, dim, item)
+                continue
+            if not _is_index(item):
+                tensor = item if isinstance(item, TensorBase) else _to_index(item)
+                kind = tensor.dtype
+                if kind is boolean or kind is uint8:
+                    if not tensor.array.ndim:
+                        dim = _note_bool(reading, dim, bool(tensor.array))
+                        continue
+                    if kind is uint8:
+                        warnings.warn(_BYTE, UserWarning, stacklevel=4)
+                elif not tensor.array.ndim and kind.category < FLOAT:
+                    item = int(tensor.array)
+                if tensor.array.ndim or kind.category >= FLOAT:
+                    if kind is not int64 and kind is not int32 and kind is not boolean and kind is not uint8:
+                        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+                    while len(indices) < dim:
+                        indices.append(None)
+                    indices.append(tensor)
+                    wide = tensor.array.ndim if kind is boolean or kind is uint8 else 1
+                    basic.extend([FULL] * wide)
+                    source += wide
+                    dim += wide
+                    if wide != 1:  # a mask over several dimensions fills their places
+                        reading.indices.extend([_COVERED] * (wide - 1))
+                    continue
+            item = as_int(item)
+        extent = shape[source]
+        if not -extent <= item < extent:
+            raise _select_error(item, source, shape)
+        basic.append(item)
+        steps.append((SELECT, dim, item))
+        source += 1
+    return reading
+
+
+_COVERED = object()
+
+
+def _note_bool(reading: Reading, dim: int, value: bool) -> int:
+    """True adds a dimension of one element, False an empty one."""
+    reading.basic.append(None)
+    reading.steps.append((UNSQUEEZE, dim))
+    while len(reading.indices) < dim:
+        reading.indices.append(None)
+    reading.indices.append(wrap(np.zeros(int(value), np.int64), int64, None))
+    return dim + 1
+
+
+def _to_index(item: Any) -> Any:
+    if type(item) is NDARRAY or isinstance(item, (list, tuple, range)):
+        return _sequence(item)
+    if isinstance(item, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if hasattr(item, "__index__"):
+        return wrap(np.array(as_int(item)), int64, None)
+    kind = type(item).__module__ + "." if type(item).__module__ == "numpy" else ""
+    raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+                     f"(got {kind}{type(item).__name__})")
+
+
+def sliced_by(self: Any, reading: Reading, alias: bool) -> Any:
+    """The view that the basic part of an index makes; the tensor itself if there is none and no ``alias`` is asked for."""
+    if not reading.steps and not alias:
+        return self
+    recording = is_recording()
+    if state.interposed == 0 and not (recording and needs_gradient(self)):
+        return make_view(self, self.array[(*reading.basic, ...)], DEFAULT if recording else NO_GRAD)
+    if not reading.steps:
+        return ALIAS.apply((self,))
+    view = self
+    for step in reading.steps:
+        view = step[0].apply((view, *step[1:]))
+    return view
+
+
+# ---------------------------------------------------------------- x[index]
+def getitem(self: Any, index: Any) -> Any:
+    """``self[index]`` (source: ``torch.Tensor.__getitem__``)."""
+    if type(index) is int:
+        try:
+            array = self.array[index, ...]
+        except IndexError:
+            raise _select_error(index, 0, shape_of(self)) from None
+        if state.interposed == 0:
+            return SELECT.finish_views((self, 0, index), array)
+        return SELECT.apply((self, 0, index))
+    if type(index) is slice:
+        shape = self.array.shape
+        if not shape:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        return SLICE.apply((self, 0, *_bounds(index, shape[0])))
+    if index is None:
+        return UNSQUEEZE.apply((self, 0))
+    if index is Ellipsis:
+        return ALIAS.apply((self,))
+    reading = read(shape_of(self), _as_tuple(index))
+    indices = reading.indices
+    if not indices:
+        return sliced_by(self, reading, True)
+    return INDEX.apply((sliced_by(self, reading, False), tuple([i for i in indices if i is not _COVERED])))
+
+
+# ---------------------------------------------------------------- x[index] = value
+def _as_value(self: Any, value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        if self.dtype.category < COMPLEX and isinstance(value, (complex, np.complexfloating)):
+            raise RuntimeError(f"value cannot be converted to type {_c_type(self)} without overflow")
+        return wrap(self.dtype.scalar(value), self.dtype, None)
+    raise TypeError(f"can't assign a {_full_name(value)} to a torch.{SCALAR_TYPE[self.dtype]}Tensor")
+
+
+def _c_type(self: Any) -> str:
+    return {"float64": "double", "float32": "float", "int64": "int64_t", "int32": "int", "int16": "int16_t",
+            "int8": "int8_t", "uint8": "uint8_t"}.get(self.dtype.name, self.dtype.name)
+
+
+def _full_name(value: Any) -> str:
+    module = type(value).__module__
+    return type(value).__name__ if module == "builtins" else f"{module}.{type(value).__name__}"
+
+
+def _without_leading_ones(value: Any, keep: int) -> Any:
+    """A view of the value with no more dimensions than its target: leading ones are dropped."""
+    shape = value.array.shape
+    extra = 0
+    while extra < len(shape) - keep and shape[extra] == 1:
+        extra += 1
+    for _ in range(extra):
+        value = SELECT.apply((value, 0, 0))
+    return value
+
+
+def setitem(self: Any, index: Any, value: Any) -> None:
+    """``self[index] = value`` (source: ``torch.Tensor.__setitem__``)."""
+    value = _as_value(self, value)
+    if index is Ellipsis:
+        _assign(self, value)
+        return
+    reading = read(shape_of(self), _as_tuple(index))
+    target = sliced_by(self, reading, False)
+    if not reading.indices:
+        _assign(target, value)
+        return
+    indices = tuple([i for i in reading.indices if i is not _COVERED])
+    if value.dtype is not self.dtype and value.array.ndim:
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                           f"{SCALAR_TYPE[self.dtype]} for the destination and {SCALAR_TYPE[value.dtype]} for the source.")
+    put_(target, indices, value)
+
+
+def _assign(target: Any, value: Any) -> None:
+    copy_(target, _without_leading_ones(value, target.array.ndim) if value.array.ndim > target.array.ndim else value)
+
+
+def put_(target: Any, indices: Any, value: Any, accumulate: bool = False) -> Any:
+    """Write (or add) a value at index tensors, in place and without a copy where nothing is recorded."""
+    recording = is_recording()
+    if value.dtype is not target.dtype:
+        value = value.to(target.dtype)
+    if state.interposed == 0 and not (recording and (needs_gradient(target) or needs_gradient(value))):
+        check_inplace(target, recording)
+        write(target.array, [None if i is None else i.array for i in indices], value.array, accumulate)
+        counter_of(target).value += 1
+        return target
+    return INDEX_PUT.inplace(target, indices, value, accumulate)
+
+
+FUNCTIONS: list[str] = []
+METHODS: dict[str, Any] = {}
+_UNUSED = (BOOL, math, zeros_like)
