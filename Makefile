@@ -1,0 +1,74 @@
+# Every target does its own set-up: a virtual environment of its own, made once and renewed when what it was made
+# from changes. Needed: Python 3.11 or newer, gcc, make, and a package registry that pip reaches.
+#
+#   make demo       one step of the tape as text, then a classifier of digits trained
+#   make test       the tests, on the compiled package
+#   make test-pure  the tests, on the uncompiled package
+#   make parity     comparisons with a real PyTorch
+#   make bench      the benchmarks
+#   make lint       ruff and mypy
+#   make clean      remove all that the targets above made
+
+PYTHON ?= python3
+WORKERS ?= 2
+PIP := -m pip -qq --disable-pip-version-check
+PYTEST := -m pytest -n $(WORKERS) -q
+# What an installed copy is made from. Folders count, so that a removed file is noticed too.
+SOURCES := setup.py pyproject.toml README.md LICENSE \
+           $(shell find src -not -name '*.pyc' -not -name __pycache__ -not -path '*.egg-info*')
+
+.PHONY: demo test test-pure parity bench lint clean
+.DELETE_ON_ERROR:
+
+demo: .venv/livetape.stamp
+	@.venv/bin/livetape demo $(ARGS)
+
+test: .venv/livetape.stamp
+	LIVETAPE_EXPECT=compiled .venv/bin/python $(PYTEST) $(ARGS)
+
+test-pure: .venv-pure/livetape.stamp
+	LIVETAPE_EXPECT=pure .venv-pure/bin/python $(PYTEST) $(ARGS)
+
+parity: .venv-parity/livetape.stamp
+	@if ls tests/parity/test_*.py > /dev/null 2>&1; then \
+	    .venv-parity/bin/python $(PYTEST) -o addopts=-ra tests/parity $(ARGS); \
+	else echo "parity: tests/parity holds no tests yet"; fi
+
+bench: .venv/livetape.stamp
+	@if [ -f benchmarks/run.py ]; then .venv/bin/python benchmarks/run.py $(ARGS); \
+	else echo "bench: benchmarks/run.py is not written yet"; fi
+
+lint: .venv/tools.stamp
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+clean:
+	rm -rf .venv .venv-pure .venv-parity build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---------------------------------------------------------------- environments
+
+.venv-parity/tools.stamp: EXTRA := torch==2.13.0
+
+%/tools.stamp: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=...") if sys.version_info < (3, 11) else 0'
+	@echo "preparing $* ..."
+	@test -x $*/bin/python || $(PYTHON) -m venv $*
+	@$*/bin/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	    print(*p["dependencies"], *(r for e in p["optional-dependencies"].values() for r in e), sep="\n")' \
+	    > $*/requirements.txt
+	@$*/bin/python $(PIP) install --requirement $*/requirements.txt $(EXTRA)
+	@touch $@
+
+# One build at a time: all of them use the folder build/.
+.venv/livetape.stamp .venv-parity/livetape.stamp: export LIVETAPE_PURE := 0
+.venv-pure/livetape.stamp: export LIVETAPE_PURE := 1
+
+%/livetape.stamp: %/tools.stamp $(SOURCES)
+	@echo "building livetape for $* ..."
+	@$*/bin/python $(PIP) install --no-deps --no-build-isolation .
+	@touch $@
+
+.NOTPARALLEL:
+.PRECIOUS: %/tools.stamp %/livetape.stamp
