@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import suppress
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -52,12 +53,11 @@ class _Finder(MetaPathFinder):
         found = _resolve(fullname)
         if found is None:
             return None
-        # A namespace that is no package has no __path__, and Python would not look below it.
-        if not hasattr(found, "__path__"):
-            try:
-                found.__path__ = []
-            except (AttributeError, TypeError):
-                pass
+        # Python looks below packages only, by these two. A plain module, or a mere namespace, has names below it too.
+        for name, value in (("__path__", []), ("__spec__", None)):
+            if not hasattr(found, name):
+                with suppress(AttributeError, TypeError):
+                    setattr(found, name, value)
         return ModuleSpec(fullname, _Loader(found), origin=getattr(found, "__file__", None), is_package=True)
 
     def find_distributions(self, context: Any) -> Iterator[Any]:

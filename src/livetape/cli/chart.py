@@ -88,4 +88,5 @@ def scale(low: float, high: float) -> tuple[float, float, float]:
     span = high - low or abs(high) or 1.0
     unit = 10.0 ** math.floor(math.log10(span / 4))
     step = max(factor * unit for factor in (1, 2, 5) if factor * unit <= span / 4)
-    return math.floor(low / step) * step, math.ceil(high / step) * step or step, step
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return first * step, max(last, first + 1) * step, step

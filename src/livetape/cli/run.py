@@ -65,7 +65,8 @@ def prepare(argv: list[str], folder: str) -> None:
     if not sys.flags.safe_path:
         sys.path[0] = folder
     alias.install()
-    # Worker processes that start afresh, instead of forking, find torch by this.
+    # Processes that start afresh, instead of forking, find torch by these: by the first if multiprocessing made them.
+    sys.path.insert(1, SHIM)
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = SHIM + os.pathsep + inherited if inherited else SHIM
 
