@@ -64,7 +64,7 @@ class device:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __reduce__(self) -> Any:
-        return (device, (self.type,) if self.index is None else (self.type, self.index))
+        return (_again, (self.type, self.index))  # by function: the class goes by torch's name, which pickle cannot find
 
     def __copy__(self) -> device:
         return self
@@ -87,6 +87,10 @@ class device:
 
 
 device.__module__ = "torch"
+
+
+def _again(kind: str, index: int | None) -> device:
+    return device(kind, index)
 
 
 def _name(value: Any) -> str:
