@@ -14,8 +14,8 @@ WORKERS ?= 2
 PIP := -m pip -qq --disable-pip-version-check
 PYTEST := -m pytest -n $(WORKERS) -q
 # What an installed copy is made from. Folders count, so that a removed file is noticed too.
-SOURCES := setup.py pyproject.toml README.md LICENSE \
-           $(shell find src -not -name '*.pyc' -not -name __pycache__ -not -path '*.egg-info*')
+SOURCES := setup.py mypyc.ini pyproject.toml README.md LICENSE \
+           $(shell find src \( -name '.*' -o -name __pycache__ -o -name '*.egg-info' \) -prune -o -print)
 
 .PHONY: demo test test-pure parity bench lint clean
 .DELETE_ON_ERROR:
