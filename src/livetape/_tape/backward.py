@@ -1,0 +1,557 @@
+"""The engine: walk the tape from the roots to the leaves, accumulate what it finds, and free it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from mypy_extensions import i64
+
+from livetape._tape.explain import shape_mismatch
+from livetape._tape.modes import local, set_grad
+from livetape._tape.record import Op
+from livetape._tape.tensor import (
+    NDARRAY,
+    Edge,
+    Node,
+    NodeExtras,
+    Slot,
+    TensorBase,
+    TensorExtras,
+    Vertex,
+    counter_of,
+    shape_of,
+    wrap,
+)
+from livetape._tape.views import FREED, edge_of, primitives
+
+add_arrays: Final = np.add
+
+
+class Task:
+    """One walk: what it keeps, what it returns, and the vertices it has notes on."""
+
+    __slots__ = ("accumulate", "create", "finished", "keep", "overflow", "pruned", "ready", "results", "visited")
+
+    def __init__(self, keep: bool, create: bool, accumulate: bool, captures: int) -> None:
+        self.keep = keep
+        self.create = create
+        self.accumulate = accumulate  # whether leaves receive their gradient in .grad
+        self.pruned: bool = False  # whether only paths to the captured inputs are walked
+        self.finished: bool = False
+        self.results: list[Any] = [None] * captures
+        self.visited: list[Vertex] = []
+        self.overflow: dict[Vertex, Slot] = {}  # notes on vertices that another unfinished walk has notes on
+        self.ready: list[Node] = []  # a heap: the newest node comes first
+
+    # ------------------------------------------------------------ notes on vertices
+    def find(self, vertex: Vertex) -> Slot | None:
+        """This walk's slot of a vertex, if it has one."""
+        slot = vertex.slot
+        if slot is not None and slot.task is self:
+            return slot
+        if self.overflow:
+            return self.overflow.get(vertex)
+        return None
+
+    def visit(self, vertex: Vertex) -> Slot:
+        """A new slot for a vertex that this walk has not met."""
+        slot = Slot(self)
+        other = vertex.slot
+        if other is not None and not is_finished(other):
+            self.overflow[vertex] = slot
+        else:
+            vertex.slot = slot
+        self.visited.append(vertex)
+        return slot
+
+    def leave(self, vertex: Vertex) -> None:
+        """Drop the notes on a vertex."""
+        slot = vertex.slot
+        if slot is not None and slot.task is self:
+            vertex.slot = None
+        elif self.overflow:
+            self.overflow.pop(vertex, None)
+
+    def finish(self) -> None:
+        """Drop all notes, also after an exception."""
+        self.finished = True
+        for vertex in self.visited:
+            slot = vertex.slot
+            if slot is not None and slot.task is self:
+                vertex.slot = None
+        self.visited = []
+        self.overflow = {}
+        self.ready = []
+
+    # ------------------------------------------------------------ what is to be done
+    def discover(self) -> None:
+        """Count, for each vertex that the roots lead to, how many gradients it will receive."""
+        stack: list[Vertex] = list(self.visited)
+        while stack:
+            vertex = stack.pop()
+            if not isinstance(vertex, Node):
+                continue
+            for edge in vertex._edges:
+                if edge is None:
+                    continue
+                child: Vertex
+                if isinstance(edge, Edge):
+                    child = edge.node
+                else:
+                    child = edge
+                slot = child.slot
+                if slot is None or slot.task is not self:
+                    slot = self.find(child)
+                    if slot is None:
+                        slot = self.visit(child)
+                        stack.append(child)
+                slot.pending += 1
+
+    def prune(self) -> None:
+        """Mark the vertices on a path to a captured input: only they are walked."""
+        self.pruned = True
+        for vertex in sorted(self.visited, key=order):  # children come first
+            slot = self.find(vertex)
+            if slot is None:
+                continue
+            slot.needed = False
+            if isinstance(vertex, Node):
+                for edge in vertex._edges:
+                    if edge is None:
+                        continue
+                    below = self.find(edge.node if isinstance(edge, Edge) else edge)
+                    if below is not None and (below.needed or below.captured is not None):
+                        slot.needed = True
+                        break
+
+    def check_not_freed(self) -> None:
+        """Raise before anything is changed if a node on the way was freed by an earlier walk."""
+        for vertex in self.visited:
+            if isinstance(vertex, Node) and vertex._freed:
+                slot = self.find(vertex)
+                if slot is not None and slot.needed:
+                    raise freed_error(vertex)
+
+    # ------------------------------------------------------------ the heap of ready nodes
+    def push(self, node: Node) -> None:
+        """Add a node that has received all its gradients."""
+        ready = self.ready
+        ready.append(node)
+        place = len(ready) - 1
+        while place > 0:
+            parent = (place - 1) >> 1
+            above = ready[parent]
+            if above._sequence >= node._sequence:
+                break
+            ready[place] = above
+            ready[parent] = node
+            place = parent
+
+    def pop(self) -> Node:
+        """The newest ready node."""
+        ready = self.ready
+        last = ready.pop()
+        count = len(ready)
+        if count == 0:
+            return last
+        first = ready[0]
+        place = 0
+        while True:
+            child = 2 * place + 1
+            if child >= count:
+                break
+            if child + 1 < count and ready[child + 1]._sequence > ready[child]._sequence:
+                child += 1
+            if ready[child]._sequence <= last._sequence:
+                break
+            ready[place] = ready[child]
+            place = child
+        ready[place] = last
+        return first
+
+    # ------------------------------------------------------------ the walk
+    def walk(self) -> None:
+        """Run every ready node until none is left."""
+        while self.ready:
+            node = self.pop()
+            slot = self.find(node)
+            if slot is None:
+                continue
+            self.leave(node)
+            self.evaluate(node, slot)
+
+    def evaluate(self, node: Node, slot: Slot) -> None:
+        """Run one node: hooks, derivative, hooks, and hand its gradients on."""
+        grads: list[TensorBase | None]
+        several = slot.grads
+        grads = [slot.grad] if several is None else several
+        owned = slot.owned
+        extras = node._extras
+        if extras is not None:
+            if run_output_hooks(extras, grads):
+                owned = False
+        captured = slot.captured
+        if captured is not None:
+            owned = False
+            for nr, place in captured:
+                self.results[place] = grads[nr] if nr < len(grads) else None
+        if self.pruned and not slot.needed:
+            return
+        edges = node._edges
+        wanted: list[bool] = [False] * len(edges)
+        count: i64 = 0
+        i = 0
+        for edge in edges:
+            if edge is not None:
+                if not self.pruned or self.is_needed(edge):
+                    wanted[i] = True
+                    count += 1
+            i += 1
+        found = gradients(node, grads, wanted)
+        if not self.keep:
+            op = node._op
+            if op is None:
+                node._release()
+            else:
+                row: Op = op
+                if row.has_saved_tensors(node):
+                    node._release()
+        if extras is not None and extras.hooks is not None:
+            found = run_node_hooks(extras.hooks, found, grads)
+            owned = False
+        trusted = node._op is not None and (extras is None or extras.hooks is None)
+        i = 0
+        for edge in edges:
+            if wanted[i]:
+                g = found[i]
+                exclusive = g is not None and trusted and is_exclusive(g, found, grads, owned, count == 1)
+                self.deliver(edge, g, exclusive)
+            i += 1
+
+    def is_needed(self, edge: Any) -> bool:
+        """Whether an edge leads towards a captured input."""
+        slot = self.find(edge.node if isinstance(edge, Edge) else edge)
+        return slot is not None and (slot.needed or slot.captured is not None)
+
+    def deliver(self, edge: Any, grad: TensorBase | None, exclusive: bool) -> None:
+        """Add a gradient to what an edge leads to, which is ready once it has received all.
+
+        ``exclusive`` says that nobody else sees the gradient's memory: it may be added to in place, or kept.
+        """
+        vertex: Vertex
+        nr: i64 = 0
+        if isinstance(edge, Edge):
+            vertex = edge.node
+            nr = edge.output_nr
+        else:
+            vertex = edge
+        slot = vertex.slot
+        if slot is None or slot.task is not self:
+            slot = self.find(vertex)
+            if slot is None:
+                return
+        if grad is not None:
+            self.add(vertex, slot, nr, grad, exclusive)
+        slot.pending -= 1
+        if slot.pending <= 0:
+            if isinstance(vertex, Node):
+                self.push(vertex)
+            else:
+                leaf: TensorBase = vertex  # type: ignore[assignment]
+                self.leave(leaf)
+                self.finish_leaf(leaf, slot)
+
+    def add(self, vertex: Vertex, slot: Slot, nr: i64, grad: TensorBase, exclusive: bool) -> None:
+        """Add a gradient to the sum in a slot."""
+        if slot.grads is None and (nr > 0 or (isinstance(vertex, Node) and has_several(vertex))):
+            slot.grads = [None] * output_count(vertex, nr)
+        sums = slot.grads
+        before = slot.grad if sums is None else sums[nr]
+        if before is None:
+            total = grad
+        elif self.create:
+            total = primitives.add(before, grad)
+            exclusive = False
+        elif slot.owned and before.dtype is grad.dtype and before.array.shape == grad.array.shape and \
+                before.array.flags.writeable:
+            add_arrays(before.array, grad.array, out=before.array)
+            total = before
+            exclusive = True
+        else:
+            total = primitives.add(before, grad)
+            exclusive = True
+        if sums is None:
+            slot.grad = total
+            slot.owned = exclusive
+        else:
+            sums[nr] = total
+
+    def finish_leaf(self, leaf: TensorBase, slot: Slot) -> None:
+        """Run a leaf's hooks and let it receive its gradient."""
+        grad = slot.grad
+        if grad is None:
+            return
+        exclusive = slot.owned
+        extras: TensorExtras | None = leaf.extras
+        if extras is not None:
+            if extras.hooks is not None and extras.hooks:
+                grad = run_tensor_hooks(extras.hooks, grad)
+                exclusive = False
+            if extras.node_pre_hooks is not None and extras.node_pre_hooks:
+                grad = run_pre_hooks(extras.node_pre_hooks, [grad])[0]
+                exclusive = False
+                if grad is None:
+                    return
+        if slot.captured is not None:
+            for _, place in slot.captured:
+                self.results[place] = grad
+            exclusive = False
+        if self.accumulate and (not self.pruned or slot.captured is not None):
+            accumulate_grad(leaf, grad, exclusive, self.create)
+            if extras is not None:
+                if extras.node_hooks is not None and extras.node_hooks:
+                    run_node_hooks(extras.node_hooks, [], [grad])
+                if extras.accumulate_hooks is not None:
+                    for hook in list(extras.accumulate_hooks.values()):
+                        hook(leaf)
+
+
+def is_finished(slot: Slot) -> bool:
+    """Whether the walk that left a slot behind is over."""
+    task: Any = slot.task
+    found: Task = task
+    return found.finished
+
+
+def is_exclusive(grad: TensorBase, found: list[TensorBase | None], grads: list[TensorBase | None], owned: bool,
+                 alone: bool) -> bool:
+    """Whether nobody but the receiver of ``grad`` sees its memory.
+
+    A formula returns something new, or its incoming gradient or a view of it, which is the receiver's own if the
+    incoming one was (``owned``) and no other input gets a gradient (``alone``).
+    """
+    base = grad.array.base
+    if base is not None and type(base) is not NDARRAY:
+        return False
+    memory = grad.array if base is None else base
+    for g in grads:
+        if g is not None and (g.array is memory or g.array.base is memory):
+            return owned and alone
+    if alone:
+        return True
+    seen = 0
+    for g in found:
+        if g is not None and (g.array is memory or g.array.base is memory):
+            seen += 1
+    return seen == 1
+
+
+def has_several(node: Node) -> bool:
+    """Whether a node has more than one output."""
+    extras = node._extras
+    return extras is not None and extras.outputs is not None
+
+
+def output_count(vertex: Vertex, nr: i64) -> int:
+    """How many outputs a node has, at least ``nr`` + 1."""
+    if isinstance(vertex, Node):
+        extras = vertex._extras
+        if extras is not None and extras.outputs is not None:
+            return len(extras.outputs)
+    return int(nr) + 1
+
+
+def order(vertex: Vertex) -> int:
+    """The place of a vertex among all: leaves first, then nodes by age."""
+    return int(vertex._sequence) if isinstance(vertex, Node) else 0
+
+
+def freed_error(node: Node) -> RuntimeError:
+    """Torch's error for a second walk, with a note on the node that was freed."""
+    error = RuntimeError(FREED)
+    error.add_note(f"livetape: {type(node).__name__} let go of its saved tensors in an earlier backward(). Call backward "
+                   "once for each forward pass, or pass retain_graph=True to all but the last call.")
+    return error
+
+
+def gradients(node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
+    """The gradients of a node's inputs, each brought to its input's shape and dtype: broadcasting is undone here."""
+    op = node._op
+    found: list[TensorBase | None]
+    if op is None:
+        found = node._run(grads, wanted)
+    else:
+        nothing = True
+        for g in grads:
+            if g is not None:
+                nothing = False
+        if nothing:
+            return [None] * len(wanted)
+        row: Op = op
+        found = row.backward(node, grads, wanted)
+    metas = node._metas
+    if metas is not None:
+        for i in range(len(found)):
+            g = found[i]
+            meta = metas[i]
+            if g is not None and meta is not None:
+                size, kind = meta
+                if size is not None:
+                    shape = shape_of(g)
+                    if shape is not size and shape != size:
+                        g = primitives.sum_to(g, size)
+                if g.dtype is not kind:
+                    g = primitives.cast(g, kind)
+                found[i] = g
+    return found
+
+
+def accumulate_grad(leaf: TensorBase, grad: TensorBase, exclusive: bool, create: bool) -> None:
+    """Add a gradient to a leaf's .grad: in place, unless the graph of the gradient itself is being recorded."""
+    if not leaf.recorded:
+        return
+    if grad.dtype is not leaf.dtype:
+        grad = primitives.cast(grad, leaf.dtype)
+    if grad.array.shape != leaf.array.shape:
+        raise shape_mismatch(leaf, grad)
+    before = leaf.gradient
+    if before is None:
+        if create:
+            leaf.gradient = primitives.clone(grad)
+        elif exclusive and grad.array.flags.c_contiguous and grad.array.flags.writeable and not grad.recorded:
+            leaf.gradient = grad
+        else:
+            leaf.gradient = wrap(grad.array.copy(), grad.dtype, grad._size)
+    elif create:
+        leaf.gradient = primitives.add(before, grad)
+    else:
+        add_arrays(before.array, grad.array, out=before.array)
+        counter_of(before).value += 1
+
+
+# ---------------------------------------------------------------- hooks
+def run_tensor_hooks(hooks: dict[int, Any], grad: TensorBase) -> TensorBase:
+    """Give a gradient to a tensor's hooks, each of which may replace it."""
+    for hook in list(hooks.values()):
+        given = hook(grad)
+        if given is not None:
+            if not isinstance(given, TensorBase):
+                raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
+            grad = checked_replacement(hook, grad, given)
+    return grad
+
+
+def checked_replacement(hook: Any, before: TensorBase, after: TensorBase) -> TensorBase:
+    """A hook may replace a gradient by one of the same type and size."""
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if after.dtype is not before.dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {primitives_type(before)} got "
+                           f"{primitives_type(after)})")
+    if shape_of(after) != shape_of(before):
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
+    return after
+
+
+def primitives_type(tensor: TensorBase) -> str:
+    """The type of a tensor as hook errors name it."""
+    kind: Any = tensor
+    return str(kind.type())
+
+
+def run_pre_hooks(hooks: dict[int, Any], grads: list[TensorBase | None]) -> list[TensorBase | None]:
+    """Give a node's incoming gradients to its pre-hooks, each of which may replace them."""
+    for hook in list(hooks.values()):
+        given = hook(tuple(grads))
+        if given is not None:
+            grads = list(given) if isinstance(given, (tuple, list)) else [given]
+    return grads
+
+
+def run_output_hooks(extras: NodeExtras, grads: list[TensorBase | None]) -> bool:
+    """The hooks of a node's outputs and its pre-hooks, then the retained gradients. Whether any ran."""
+    ran = False
+    if extras.tensor_hooks is not None:
+        for nr, hooks in extras.tensor_hooks.items():
+            g = grads[nr] if nr < len(grads) else None
+            if g is not None and hooks:
+                grads[nr] = run_tensor_hooks(hooks, g)
+                ran = True
+    if extras.pre_hooks is not None and extras.pre_hooks:
+        replaced = run_pre_hooks(extras.pre_hooks, grads)
+        for i in range(len(grads)):
+            grads[i] = replaced[i]
+        ran = True
+    if extras.retained is not None:
+        for nr, reference in extras.retained.items():
+            tensor = reference()
+            g = grads[nr] if nr < len(grads) else None
+            if tensor is not None and g is not None:
+                kept: TensorBase = tensor
+                before = kept.gradient
+                kept.gradient = primitives.clone(g) if before is None else primitives.add(before, g)
+                ran = True
+    return ran
+
+
+def run_node_hooks(hooks: dict[int, Any], found: list[TensorBase | None],
+                   grads: list[TensorBase | None]) -> list[TensorBase | None]:
+    """Give a node's results to its hooks, each of which may replace them."""
+    for hook in list(hooks.values()):
+        given = hook(tuple(found), tuple(grads))
+        if given is not None:
+            replaced = list(given) if isinstance(given, (tuple, list)) else [given]
+            if len(replaced) != len(found):
+                name = getattr(hook, "__name__", type(hook).__name__)
+                raise RuntimeError(f"hook '{name}' has returned an incorrect number of values (got {len(replaced)}, but "
+                                   f"expected {len(found)})")
+            found = replaced
+    return found
+
+
+# ---------------------------------------------------------------- the way in
+def run_backward(roots: list[Any], root_grads: list[Any], keep: bool, create: bool, inputs: list[Any] | None,
+                 accumulate: bool) -> list[Any]:
+    """Walk from ``roots`` (edges) with ``root_grads`` (tensors); return the gradients of ``inputs`` (edges), if any.
+
+    With ``accumulate`` the leaves receive theirs in .grad: all of them, or those among ``inputs``.
+    """
+    task = Task(keep, create, accumulate, 0 if inputs is None else len(inputs))
+    before = bool(local.grad)
+    try:
+        for root in roots:
+            vertex: Vertex = root.node if isinstance(root, Edge) else root
+            if task.find(vertex) is None:
+                task.visit(vertex)
+        task.discover()
+        if inputs is not None:
+            place = 0
+            for entry in inputs:
+                slot = None if entry is None else task.find(entry.node if isinstance(entry, Edge) else entry)
+                if slot is not None:
+                    if slot.captured is None:
+                        slot.captured = []
+                    slot.captured.append((int(entry.output_nr) if isinstance(entry, Edge) else 0, place))
+                place += 1
+            task.prune()
+        task.check_not_freed()
+        set_grad(create)
+        for root in roots:  # a root counts as one more gradient to come
+            slot = task.find(root.node if isinstance(root, Edge) else root)
+            if slot is not None:
+                slot.pending += 1
+        for i in range(len(roots)):
+            task.deliver(roots[i], root_grads[i], False)
+        task.walk()
+    finally:
+        set_grad(before)
+        task.finish()
+    return task.results
+
+
+def root_edge(tensor: TensorBase) -> Any:
+    """Where a walk from this tensor starts."""
+    return edge_of(tensor)
+
+
+primitives.gradients = gradients

@@ -1,0 +1,106 @@
+"""What changes how operations run: grad mode, inference mode, saved-tensor hooks and the interposer stack.
+
+Modes belong to the thread that sets them. Reading a thread's own state costs more than a tiny operation can spend, so
+`state` counts the threads that deviate from the default, and only where that count is not zero is the thread asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from mypy_extensions import i64
+
+from livetape import thread_modes
+
+
+class State:
+    """What every operation looks at, shared by all threads."""
+
+    __slots__ = ("hooking", "inferring", "interposed", "sequence", "unrecorded", "watching")
+
+    def __init__(self) -> None:
+        self.sequence: i64 = 0  # of the newest node: a node's number is above those of all nodes it leads to
+        self.unrecorded: i64 = 0  # threads that do not record
+        self.inferring: i64 = 0  # threads in inference mode
+        self.interposed: i64 = 0  # interposers on all threads' stacks
+        self.hooking: i64 = 0  # saved-tensor hooks on all threads' stacks
+        self.watching: bool = False  # whether nodes remember the line that made them
+
+
+state: Final = State()
+
+
+local: Final[Any] = thread_modes.local
+
+
+def is_recording() -> bool:
+    """Whether this thread's operations append nodes."""
+    return state.unrecorded == 0 or bool(local.recording)
+
+
+def is_inferring() -> bool:
+    """Whether this thread is in inference mode."""
+    return state.inferring != 0 and bool(local.inference)
+
+
+def set_modes(grad: bool, inference: bool) -> None:
+    """Set this thread's grad mode and inference mode."""
+    recording = grad and not inference
+    if recording != local.recording:
+        state.unrecorded += -1 if recording else 1
+        local.recording = recording
+    if inference != local.inference:
+        state.inferring += 1 if inference else -1
+        local.inference = inference
+    local.grad = grad
+
+
+def set_grad(grad: bool) -> None:
+    """Set this thread's grad mode."""
+    if grad != local.grad:
+        set_modes(grad, local.inference)
+
+
+def push_interposer(interposer: Any) -> None:
+    """Let ``interposer.intercept(op, args, kwargs)`` stand before every operation of this thread."""
+    local.interposers = (*local.interposers, interposer)
+    state.interposed += 1
+
+
+def pop_interposer() -> None:
+    """Take the newest interposer off."""
+    local.interposers = local.interposers[:-1]
+    state.interposed -= 1
+
+
+def interpose(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Callable[..., Any]) -> Any:
+    """Give the call to the newest interposer, which runs with those below it in place; ``plain`` is the bare call."""
+    stack = local.interposers
+    if not stack:
+        return plain(*args, **kwargs)
+    local.interposers = stack[:-1]
+    try:
+        return stack[-1].intercept(op, args, kwargs)
+    finally:
+        local.interposers = stack
+
+
+def push_saved_hooks(pack: Any, unpack: Any) -> None:
+    """Pack every value this thread saves from now on with ``pack``, and unpack it with ``unpack``."""
+    if local.saved_hooks_refused is not None:
+        raise RuntimeError(local.saved_hooks_refused)
+    local.saved_hooks = (*local.saved_hooks, (pack, unpack))
+    state.hooking += 1
+
+
+def pop_saved_hooks() -> None:
+    """Take the newest pair of saved-tensor hooks off."""
+    local.saved_hooks = local.saved_hooks[:-1]
+    state.hooking -= 1
+
+
+def saved_hooks() -> Any:
+    """This thread's newest (pack, unpack), or None."""
+    hooks = local.saved_hooks
+    return hooks[-1] if hooks else None

@@ -1,0 +1,852 @@
+"""Op: run a kernel, and append a node if anything is recorded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from mypy_extensions import i64, mypyc_attr
+
+from livetape._tape.explain import argument_error, binary_error, check_expands, result_version_error, version_error
+from livetape._tape.modes import interpose, is_recording, local, saved_hooks, state
+from livetape._tape.promotion import promote
+from livetape._tape.tensor import (
+    DEFAULT,
+    MULTI_OUTPUT,
+    NDARRAY,
+    NO_GRAD,
+    Edge,
+    Node,
+    TensorBase,
+    counter_of,
+    make_view,
+    node_extras,
+    shape_of,
+    version_of,
+    wrap,
+)
+from livetape._tape.views import (
+    FREED,
+    check_inplace,
+    check_out_shape,
+    edge_of,
+    needs_gradient,
+    primitives,
+    rebase_history,
+    refresh_view,
+)
+from livetape.dtypes import COMPLEX, FLOAT, INTEGER, boolean, default, dtype, of_numpy
+from livetape.size import SCALAR
+
+# What a saved name stands for.
+PARAM: Final = 0  # an argument that is no tensor
+INPUT: Final = 1  # an input tensor (or the number given in its place)
+RESULT: Final = 2  # an output
+SIZE: Final = 3  # the Size of an input: `self_size`
+WANTED: Final = 4  # which inputs need a gradient, for a formula that computes several at once
+
+# How the result's dtype follows from the inputs'.
+SAME: Final = 0  # the promoted dtype
+TO_FLOAT: Final = 1  # the promoted dtype, but the default float for integers
+TO_BOOL: Final = 2  # bool: comparisons
+
+copyto: Final = np.copyto
+
+
+def argument_names(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's positional arguments."""
+    code: Any = fn.__code__
+    names: tuple[str, ...] = code.co_varnames[: code.co_argcount]
+    return names
+
+
+class Saved:
+    """One name that a derivative may ask for: where its value comes from."""
+
+    __slots__ = ("index", "kind", "name")
+
+    def __init__(self, name: str, kind: int, index: int) -> None:
+        self.name = name
+        self.kind: i64 = kind
+        self.index: i64 = index
+
+
+class Formula:
+    """The derivative with respect to one input, or to several at once: a function of `grad` and of saved names."""
+
+    __slots__ = ("count", "fn", "inputs", "needs", "takes_all")
+
+    def __init__(self, fn: Callable[..., Any], inputs: tuple[int, ...], needs: tuple[int, ...], takes_all: bool) -> None:
+        self.fn = fn
+        self.inputs = inputs  # positions of the inputs whose gradients it gives
+        self.needs = needs  # positions in Op.saved
+        self.count: i64 = len(needs)
+        self.takes_all = takes_all  # whether it takes the gradients of all outputs, as `grads`
+
+
+class Packed:
+    """A saved value that a pair of saved-tensor hooks keeps."""
+
+    __slots__ = ("unpack", "value")
+
+    def __init__(self, unpack: Any, value: Any) -> None:
+        self.unpack = unpack
+        self.value = value
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Op:
+    """A row of the derivative table: a kernel, and a formula for each differentiable input.
+
+    params       names of the kernel's arguments; `tensors` are those that take tensors
+    listed       the first argument is a list of tensors, each an input of its own
+    view         the kernel returns a view of its first argument
+    analytic     the formulas are complex analytic: for complex gradients the engine conjugates around them
+    """
+
+    def __init__(self, name: str, kernel: Any, params: tuple[str, ...], tensors: tuple[str, ...]) -> None:
+        self.name = name
+        self.kernel = kernel
+        self.params = params
+        self.tensors = tensors
+        self.tensor_at: list[int] = [params.index(t) for t in tensors]
+        self.listed: bool = False
+        self.view: bool = False
+        self.analytic: bool = True
+        self.outputs: i64 = 1
+        self.promotes: i64 = SAME
+        self.is_ufunc: bool = isinstance(kernel, np.ufunc)
+        self.saved: list[Saved] = []
+        self.formulas: list[Formula] = []
+        self.of_input: list[Formula | None] = [None] * len(tensors)
+        self.plans: list[tuple[int, ...] | None] = []
+        self.node_class: Any = Node
+        self.tangent: Any = None
+        self.inplace_class: Any = None
+
+    # ------------------------------------------------------------ the declaration
+    def position(self, name: str) -> int:
+        """The place of a saved name; unknown names are an error here, at import."""
+        for i, known in enumerate(self.saved):
+            if known.name == name:
+                return i
+        if name in self.tensors and not (self.listed and name == self.params[0]):
+            made = Saved(name, INPUT, self.params.index(name))
+        elif name in self.params:
+            made = Saved(name, PARAM, self.params.index(name))
+        elif name == "wanted":
+            made = Saved(name, WANTED, 0)
+        elif name == "result":
+            made = Saved(name, RESULT, 0)
+        elif name.startswith("result") and name[6:].isdigit():
+            made = Saved(name, RESULT, int(name[6:]))
+        elif name.endswith("_size") and name[:-5] in self.params:
+            made = Saved(name, SIZE, self.params.index(name[:-5]))
+        else:
+            raise TypeError(f"{self.name}: a formula asks for {name!r}, which is no argument and no result")
+        self.saved.append(made)
+        return len(self.saved) - 1
+
+    def add_formula(self, fn: Callable[..., Any], inputs: tuple[str, ...], names: tuple[str, ...]) -> None:
+        """Declare the gradient of ``inputs``: ``fn(grad, *names)``, or ``fn(grads, *names)`` for several outputs."""
+        places = tuple([self.tensors.index(name) for name in inputs])
+        formula = Formula(fn, places, tuple([self.position(name) for name in names[1:]]), names[0] == "grads")
+        self.formulas.append(formula)
+        for place in places:
+            self.of_input[place] = formula
+        self.plans = [None] * (1 << len(self.tensors))
+
+    def plan(self, mask: i64) -> tuple[int, ...]:
+        """The saved names' positions that the inputs in ``mask`` need."""
+        known = self.plans[mask]
+        if known is None:
+            found: set[int] = set()
+            for i, formula in enumerate(self.of_input):
+                if formula is not None and mask & (1 << i):
+                    found.update(formula.needs)
+            known = tuple(sorted(found))
+            self.plans[mask] = known
+        return known
+
+    def derivative(op, /, **formulas: Any) -> Op:  # noqa: N805 - `self` is the name of an input
+        """Declare a formula for each input, by name: ``op.derivative(self=lambda grad, other: grad * other)``."""
+        for name, fn in formulas.items():
+            if name == "tangent":
+                op.tangent = fn
+            else:
+                op.add_formula(fn, (name,), argument_names(fn))
+        return op
+
+    def joint(self, inputs: str, fn: Callable[..., Any]) -> Op:
+        """Declare one formula that gives the gradients of several inputs (named in one text) as a tuple."""
+        self.add_formula(fn, tuple(inputs.split()), argument_names(fn))
+        return self
+
+    # ------------------------------------------------------------ running
+    def __repr__(self) -> str:
+        return f"<row {self.name}>"
+
+    def arrays(self, values: tuple[Any, ...]) -> list[Any]:
+        """The kernel's arguments: tensors become arrays."""
+        found: list[Any] = list(values)
+        for i in self.tensor_at:
+            value = values[i]
+            if isinstance(value, TensorBase):
+                found[i] = value.array
+            elif isinstance(value, (list, tuple)):
+                found[i] = [v.array if isinstance(v, TensorBase) else v for v in value]
+        return found
+
+    def apply(self, values: tuple[Any, ...]) -> Any:
+        """Run the kernel on ``values``, one for each of `params`, and record."""
+        if state.interposed != 0:
+            return interpose(self, values, {}, self.run_plain)
+        return self.run(values)
+
+    def run_plain(self, *values: Any) -> Any:
+        """`apply` below the interposers."""
+        return self.run(values)
+
+    def run(self, values: tuple[Any, ...]) -> Any:
+        """Run the kernel and record."""
+        out = self.kernel(*self.arrays(values))
+        first = self.first_tensor(values)
+        if self.view:
+            return self.finish_views(values, out)
+        result: Any
+        if self.outputs == 1:
+            result = wrap_like(out, first)
+            node = self.node_for(values, result.dtype)
+            if node is not None:
+                self.attach(node, values, (result,))
+            return result
+        results = tuple([wrap_like(o, first) for o in out])
+        node = self.node_for(values, results[0].dtype)
+        if node is not None:
+            self.attach(node, values, results)
+        return results
+
+    def first_tensor(self, values: tuple[Any, ...]) -> TensorBase | None:
+        """An input to compare dtypes with."""
+        first = values[0]
+        if isinstance(first, TensorBase):
+            return first
+        if self.listed:
+            listed: TensorBase = first[0]
+            return listed
+        return None
+
+    def finish_views(self, values: tuple[Any, ...], out: Any) -> Any:
+        """Wrap the view, or the list of views, that a kernel returned."""
+        base: TensorBase = values[0]
+        recording = is_recording()
+        if self.outputs == 1:
+            view = make_view(base, out, DEFAULT if recording else NO_GRAD)
+            if recording and needs_gradient(base):
+                node = self.node_for(values, view.dtype)
+                if node is not None:
+                    view.node = node
+                    view.recorded = True
+                    view.view_version = version_of(base)
+                    self.save(node, values, (view,), 1)
+            return view
+        views = [make_view(base, o, MULTI_OUTPUT if recording else NO_GRAD) for o in out]
+        if recording and needs_gradient(base):
+            node = self.node_for(values, base.dtype)
+            if node is not None:
+                self.attach(node, values, tuple(views))
+        return tuple(views)
+
+    def node_for(self, values: tuple[Any, ...], kind: dtype) -> Node | None:
+        """A node for this call if it is to be recorded: its edges are set, nothing is saved yet."""
+        if not self.formulas or kind.category < FLOAT:
+            return None
+        inputs: Any = values[0] if self.listed else None
+        edges: list[Any] = []
+        found = False
+        if inputs is None:
+            for at in self.tensor_at:
+                value = values[at]
+                edge = edge_of(value) if isinstance(value, TensorBase) else None
+                if edge is not None:
+                    if self.of_input[len(edges)] is None:
+                        edge = None
+                    else:
+                        found = True
+                edges.append(edge)
+        else:
+            for value in inputs:
+                edge = edge_of(value)
+                found = found or edge is not None
+                edges.append(edge)
+        if not found or not is_recording():
+            return None
+        node: Node = self.node_class()
+        node._op = self
+        node._edges = tuple(edges)
+        return node
+
+    def attach(self, node: Node, values: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+        """Make ``results`` the outputs of ``node``, and save for it what its formulas need."""
+        nr: i64 = 0
+        several = len(results) > 1
+        for result in results:
+            tensor: TensorBase = result
+            if tensor.dtype.category >= FLOAT:
+                tensor.node = node
+                tensor.output_nr = nr
+                tensor.recorded = True
+            nr += 1
+        if several:
+            node_extras(node).outputs = [(shape_of(r), r.dtype) for r in results]
+        mask: i64 = 1
+        if not self.listed:
+            mask = 0
+            for i, edge in enumerate(node._edges):
+                if edge is not None:
+                    mask |= 1 << i
+        self.note_metas(node, values, results[0])
+        self.save(node, values, results, mask)
+
+    def note_metas(self, node: Node, values: tuple[Any, ...], result: TensorBase) -> None:
+        """Note the inputs whose gradients must be brought to another dtype than the result's."""
+        inputs: list[Any] = list(values[0]) if self.listed else [values[at] for at in self.tensor_at]
+        for i, edge in enumerate(node._edges):
+            if edge is not None and inputs[i].dtype is not result.dtype:
+                node._metas = tuple([(None, v.dtype) if isinstance(v, TensorBase) else None for v in inputs])
+                break
+
+    def save(self, node: Node, values: tuple[Any, ...], results: tuple[Any, ...], mask: i64) -> None:
+        """Save what the formulas of the inputs in ``mask`` need."""
+        if state.watching:
+            note_line(node)
+        plan = self.plan(mask)
+        if not plan:
+            return
+        kept: list[Any] = [None] * len(self.saved)
+        versions: list[int] | None = None
+        for position in plan:
+            saved = self.saved[position]
+            kind = saved.kind
+            if kind == INPUT:
+                value = values[saved.index]
+                kept[position] = value
+                if isinstance(value, TensorBase):
+                    version = version_of(value)
+                    if version != 0:
+                        if versions is None:
+                            versions = [0] * len(self.saved)
+                        versions[position] = int(version)
+            elif kind == PARAM:
+                kept[position] = values[saved.index]
+            elif kind == RESULT:
+                result: TensorBase = results[saved.index]
+                kept[position] = result.array
+                if result.version is not None:
+                    if node._counters is None:
+                        node._counters = {}
+                    node._counters[int(saved.index)] = (result.version, int(result.version.value))
+            elif kind == SIZE:
+                value = values[saved.index]
+                kept[position] = shape_of(value) if isinstance(value, TensorBase) else [shape_of(v) for v in value]
+        if state.hooking != 0:
+            self.pack(node, kept, results)
+        node._saved = tuple(kept)
+        if versions is not None:
+            node._versions = tuple(versions)
+
+    def pack(self, node: Node, kept: list[Any], results: tuple[Any, ...]) -> None:
+        """Hand saved tensors to the thread's saved-tensor hooks."""
+        hooks = saved_hooks()
+        if hooks is None:
+            return
+        for position, saved in enumerate(self.saved):
+            if kept[position] is None:
+                continue
+            if saved.kind == INPUT and isinstance(kept[position], TensorBase):
+                kept[position] = Packed(hooks[1], run_pack_hook(hooks[0], kept[position]))
+            elif saved.kind == RESULT:
+                result: TensorBase = results[saved.index]
+                kept[position] = Packed(hooks[1], run_pack_hook(hooks[0], result))
+
+    # ------------------------------------------------------------ in place
+    def inplace(self, *values: Any) -> Any:
+        """Run the kernel and write its result into the first argument."""
+        if state.interposed != 0:
+            return interpose(self, values, {"inplace": True}, self.run_inplace)
+        return self.run_inplace(*values)
+
+    def run_inplace(self, *values: Any) -> Any:
+        """`inplace` below the interposers."""
+        target: TensorBase = values[0]
+        recording = is_recording()
+        check_inplace(target, recording)
+        out = self.kernel(*self.arrays(values))
+        if self.outputs > 1:
+            out = out[0]
+        self.write(target, out, None, values, recording)
+        return target
+
+    def write(self, target: TensorBase, out: Any, kind: dtype | None, values: tuple[Any, ...], recording: bool) -> None:
+        """Put ``out`` into ``target``'s memory and its history; what can fail comes before anything is changed."""
+        check_out_shape(target, out, kind if kind is not None else of_numpy(out.dtype))
+        node = self.node_for(values, target.dtype) if recording else None
+        if node is not None:
+            values = self.originals(node, values)
+        copyto(target.array, out, casting="unsafe")
+        counter_of(target).value += 1
+        if node is not None:
+            self.attach_inplace(node, target, values)
+
+    def originals(self, node: Node, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, with a copy of the first if a formula needs it as it was before the change."""
+        mask: i64 = 0
+        for i, edge in enumerate(node._edges):
+            if edge is not None:
+                mask |= 1 << i
+        for position in self.plan(mask):
+            saved = self.saved[position]
+            if saved.kind == INPUT:
+                value = values[saved.index]
+                target: TensorBase = values[0]
+                if value is target or (isinstance(value, TensorBase) and value.version is not None
+                                       and value.version is target.version and saved.index == 0):
+                    copy = wrap(target.array.copy(), target.dtype, target._size)
+                    copy.node = target.node
+                    copy.output_nr = target.output_nr
+                    copy.recorded = target.recorded
+                    return tuple([copy if v is target else v for v in values])
+        return values
+
+    def attach_inplace(self, node: Node, target: TensorBase, values: tuple[Any, ...]) -> None:
+        """Make ``node`` the newest part of the target's history."""
+        if self.inplace_class is not None:
+            renamed: Node = self.inplace_class()
+            renamed._op = self
+            renamed._edges = node._edges
+            node = renamed
+        mask: i64 = 0
+        for i, edge in enumerate(node._edges):
+            if edge is not None:
+                mask |= 1 << i
+        metas: list[Any] = []
+        differs = False
+        for at in self.tensor_at:
+            value = values[at]
+            if isinstance(value, TensorBase):
+                size = shape_of(value)
+                metas.append((size, value.dtype))
+                differs = differs or value.dtype is not target.dtype or size != shape_of(target)
+            else:
+                metas.append(None)
+        if differs and self.promotes >= SAME and self.is_elementwise():
+            node._metas = tuple(metas)
+        elif differs:
+            node._metas = tuple([None if m is None else (None, m[1]) for m in metas])
+        self.save(node, values, (target,), mask)
+        rebase_history(target, node)
+
+    def is_elementwise(self) -> bool:
+        """Whether inputs broadcast to the result's shape."""
+        return False
+
+    # ------------------------------------------------------------ backward
+    def unpack(self, node: Node, position: i64) -> Any:
+        """The value of a saved name, checked against changes since it was saved."""
+        kept = node._saved
+        if kept is None:
+            raise RuntimeError(FREED)
+        value = kept[position]
+        saved = self.saved[position]
+        kind = saved.kind
+        if kind == INPUT:
+            if isinstance(value, TensorBase):
+                expected: i64 = 0
+                if node._versions is not None:
+                    expected = node._versions[position]
+                if version_of(value) != expected:
+                    raise version_error(node, value, int(expected), int(version_of(value)))
+                return value
+            if isinstance(value, Packed):
+                return run_unpack_hook(value)
+            return value
+        if kind == RESULT:
+            if isinstance(value, Packed):
+                found: TensorBase = run_unpack_hook(value)
+                again = wrap(found.array, found.dtype, found._size)
+            else:
+                again = wrap(value, of_numpy(value.dtype), None)
+            counters = node._counters
+            if counters is not None and int(saved.index) in counters:
+                counter, then = counters[int(saved.index)]
+                if counter.value != then:
+                    raise result_version_error(node, again, int(saved.index), int(counter.value), int(then))
+                again.version = counter
+            if again.dtype.category >= FLOAT:
+                again.node = node
+                again.output_nr = saved.index
+                again.recorded = True
+            return again
+        return value
+
+    def backward(self, node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
+        """The gradients of the inputs that are ``wanted``."""
+        if self.analytic:
+            for g in grads:
+                if g is not None and g.dtype.category == COMPLEX:
+                    return self.conjugated(node, grads, wanted)
+        return self.formulas_of(node, grads, wanted)
+
+    def conjugated(self, node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
+        """As `formulas_of` for complex gradients: conj(f(conj(grad))) multiplies by conj(derivative), as torch does."""
+        found = self.formulas_of(node, [None if g is None else primitives.conj(g) for g in grads], wanted)
+        return [None if g is None else primitives.conj(g) for g in found]
+
+    def formulas_of(self, node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
+        """Run the formulas of the inputs that are ``wanted``."""
+        found: list[TensorBase | None] = [None] * len(wanted)
+        for formula in self.formulas:
+            asked = False
+            if self.listed:
+                asked = True
+            else:
+                for i in formula.inputs:
+                    if wanted[i]:
+                        asked = True
+            if not asked:
+                continue
+            first: Any = grads if formula.takes_all else grads[0]
+            fn = formula.fn
+            needs = formula.needs
+            given: Any
+            if formula.count == 0:
+                given = fn(first)
+            elif formula.count == 1:
+                given = fn(first, self.argument(node, needs[0], wanted))
+            elif formula.count == 2:
+                given = fn(first, self.argument(node, needs[0], wanted), self.argument(node, needs[1], wanted))
+            else:
+                given = fn(first, *[self.argument(node, n, wanted) for n in needs])
+            if self.listed:
+                return list(given)
+            if len(formula.inputs) == 1:
+                found[formula.inputs[0]] = given
+            else:
+                for i, g in zip(formula.inputs, given):
+                    if wanted[i]:
+                        found[i] = g
+        return found
+
+    def argument(self, node: Node, position: i64, wanted: list[bool]) -> Any:
+        """What a formula gets for one of its names."""
+        if self.saved[position].kind == WANTED:
+            return wanted
+        return self.unpack(node, position)
+
+    def has_saved_tensors(self, node: Node) -> bool:
+        """Whether freeing this node loses anything: only then is a second walk an error."""
+        kept = node._saved
+        if kept is None:
+            return False
+        for position, saved in enumerate(self.saved):
+            if (saved.kind == INPUT or saved.kind == RESULT) and kept[position] is not None:
+                return True
+        return False
+
+
+def run_pack_hook(pack: Any, tensor: TensorBase) -> Any:
+    """What a saved-tensor hook makes of a tensor, which it must not change."""
+    before = version_of(tensor)
+    state.hooking -= 1  # what the hook itself saves is not packed again
+    hooks = local.saved_hooks
+    local.saved_hooks = ()
+    try:
+        packed = pack(tensor)
+    finally:
+        local.saved_hooks = hooks
+        state.hooking += 1
+    if version_of(tensor) != before:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
+            "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you "
+            "need to perform in-place operations on the input to a pack hook.")
+    return packed
+
+
+def run_unpack_hook(packed: Packed) -> TensorBase:
+    """The tensor that an unpack hook gives back."""
+    found = packed.unpack(packed.value)
+    if not isinstance(found, TensorBase):
+        raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                        f"{type(found).__name__}")
+    return found
+
+
+def wrap_like(out: Any, like: TensorBase | None) -> TensorBase:
+    """A tensor around what a kernel returned, often of the dtype of ``like``."""
+    if type(out) is not NDARRAY:
+        out = np.asarray(out)
+    found = out.dtype
+    if like is not None and found is like.dtype.found:
+        return wrap(out, like.dtype, None)
+    return wrap(out, of_numpy(found), None)
+
+
+def note_line(node: Node) -> None:
+    """Remember where the program is, in the innermost interpreted frame outside the package."""
+    frame: Any = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("livetape"):
+        frame = frame.f_back
+    if frame is not None:
+        node._code = frame.f_code
+        node._lasti = frame.f_lasti
+
+
+class Elementwise(Op):
+    """An operation on corresponding elements: inputs broadcast and promote; the kernel is a ufunc or takes like one."""
+
+    def is_elementwise(self) -> bool:
+        return True
+
+    # ------------------------------------------------------------ one argument
+    def call1(self, a: Any) -> TensorBase:
+        """Run a one-argument row."""
+        if not isinstance(a, TensorBase):
+            raise argument_error(self.name, 0, a)
+        if state.interposed != 0:
+            done: TensorBase = interpose(self, (a,), {}, self.run_plain)
+            return done
+        kind = a.dtype
+        x = a.array
+        if kind.category < FLOAT:
+            if self.promotes == TO_FLOAT:
+                kind = default.dtype
+                x = x.astype(kind.np)
+        size = a._size
+        out: Any
+        if size is SCALAR and self.is_ufunc:
+            out = self.kernel(x, out=...)
+        else:
+            out = self.kernel(x)
+            if type(out) is not NDARRAY:
+                out = np.asarray(out)
+        if self.promotes == TO_BOOL:
+            kind = boolean
+        elif out.dtype is not kind.found:
+            kind = of_numpy(out.dtype)
+        result = wrap(out, kind, size)
+        if self.formulas:
+            if a.base is not None:
+                refresh_view(a)
+            if a.recorded and is_recording() and kind.category >= FLOAT:
+                node: Node = self.node_class()
+                node._op = self
+                if a.node is None:
+                    node._edges = (a,)
+                elif a.output_nr == 0:
+                    node._edges = (a.node,)
+                else:
+                    node._edges = (Edge(a.node, a.output_nr),)
+                result.node = node
+                result.recorded = True
+                if kind is not a.dtype:
+                    node._metas = ((None, a.dtype),)
+                self.save(node, (a,), (result,), 1)
+        return result
+
+    # ------------------------------------------------------------ two arguments
+    def call2(self, a: Any, b: Any) -> TensorBase:
+        """Run a two-argument row; either argument may be a Python number."""
+        if state.interposed != 0:
+            done: TensorBase = interpose(self, (a, b), {}, self.run2)
+            return done
+        return self.run2(a, b)
+
+    def run2(self, a: Any, b: Any) -> TensorBase:
+        """`call2` below the interposers."""
+        x: Any
+        y: Any
+        kind: dtype
+        size: Any
+        differs = False
+        out: Any
+        if isinstance(a, TensorBase) and isinstance(b, TensorBase) and a.dtype is b.dtype:
+            kind = a.dtype
+            x = a.array
+            y = b.array
+            if self.promotes == TO_FLOAT and kind.category < FLOAT:
+                kind = default.dtype
+                x = x.astype(kind.np)
+                y = y.astype(kind.np)
+                differs = True
+        elif isinstance(a, TensorBase) and (
+            (type(b) is float and a.dtype.category >= FLOAT)
+            or (type(b) is int and a.dtype.category >= (FLOAT if self.promotes == TO_FLOAT else INTEGER))
+        ):
+            kind = a.dtype
+            x = a.array
+            y = kind.scalar(b)
+        else:
+            kind = promote(self.name, a, b)
+            if self.promotes == TO_FLOAT and kind.category < FLOAT:
+                kind = default.dtype
+            x = a.array if isinstance(a, TensorBase) else kind.scalar(a)
+            y = b.array if isinstance(b, TensorBase) else kind.scalar(b)
+            wide = kind.np
+            if x.dtype is not wide:
+                x = x.astype(wide)
+            if y.dtype is not wide:
+                y = y.astype(wide)
+            differs = True
+        if isinstance(a, TensorBase):
+            size = shape_of(a)
+            if isinstance(b, TensorBase):
+                other = shape_of(b)
+                if size is not other and size != other:
+                    size = None
+                    differs = True
+        else:
+            size = shape_of(b)
+        if size is SCALAR and self.is_ufunc:
+            out = self.kernel(x, y, out=...)
+        else:
+            try:
+                out = self.kernel(x, y)
+            except ValueError:
+                raise binary_error(self.name, a, b) from None
+            if type(out) is not NDARRAY:
+                out = np.asarray(out)
+        if self.promotes == TO_BOOL:
+            return wrap(out, boolean, size)
+        result = wrap(out, kind, size)
+        if self.formulas and kind.category >= FLOAT:
+            self.record2(a, b, result, differs)
+        return result
+
+    def record2(self, a: Any, b: Any, result: TensorBase, differs: bool) -> None:
+        """Append a node for a two-argument call if an input needs a gradient."""
+        mask: i64 = 0
+        if isinstance(a, TensorBase):
+            if a.base is not None:
+                refresh_view(a)
+            if a.recorded and self.of_input[0] is not None:
+                mask = 1
+        if isinstance(b, TensorBase):
+            if b.base is not None:
+                refresh_view(b)
+            if b.recorded and self.of_input[1] is not None:
+                mask |= 2
+        if mask == 0 or not is_recording():
+            return
+        node: Node = self.node_class()
+        node._op = self
+        node._edges = (edge_of(a) if mask & 1 else None, edge_of(b) if mask & 2 else None)
+        result.node = node
+        result.recorded = True
+        if differs:
+            node._metas = (
+                (shape_of(a), a.dtype) if isinstance(a, TensorBase) else None,
+                (shape_of(b), b.dtype) if isinstance(b, TensorBase) else None,
+            )
+        self.save(node, (a, b), (result,), mask)
+
+    def run(self, values: tuple[Any, ...]) -> Any:
+        count = len(values)
+        if count == 1:
+            return self.call1(values[0])
+        if count == 2:
+            return self.run2(values[0], values[1])
+        return self.run_many(values)
+
+    def run_many(self, values: tuple[Any, ...]) -> TensorBase:
+        """Run a row with three tensors, or with arguments that are no tensors."""
+        tensors: list[Any] = [values[at] for at in self.tensor_at]
+        kind = tensors[0].dtype if isinstance(tensors[0], TensorBase) else promote(self.name, tensors[0], tensors[-1])
+        for t in tensors[1:]:
+            if not isinstance(t, TensorBase) or t.dtype is not kind or not isinstance(tensors[0], TensorBase):
+                kind = promote(self.name, *tensors)
+                break
+        if self.promotes == TO_FLOAT and kind.category < FLOAT:
+            kind = default.dtype
+        arrays: list[Any] = list(values)
+        wide = kind.np
+        differs = False
+        size: Any = None
+        for at in self.tensor_at:
+            value = values[at]
+            if isinstance(value, TensorBase):
+                x = value.array
+                if x.dtype is not wide:
+                    x = x.astype(wide)
+                    differs = True
+                arrays[at] = x
+                if size is None:
+                    size = shape_of(value)
+                elif size is not shape_of(value) and size != shape_of(value):
+                    differs = True
+            else:
+                arrays[at] = kind.scalar(value)
+        try:
+            out = self.kernel(*arrays)
+        except ValueError:
+            raise binary_error(self.name, *tensors) from None
+        if type(out) is not NDARRAY:
+            out = np.asarray(out)
+        result = wrap(out, boolean if self.promotes == TO_BOOL else kind, None)
+        node = self.node_for(values, result.dtype)
+        if node is not None:
+            result.node = node
+            result.recorded = True
+            if differs or shape_of(result) != size:
+                node._metas = tuple([(shape_of(t), t.dtype) if isinstance(t, TensorBase) else None for t in tensors])
+            mask: i64 = 0
+            for i, edge in enumerate(node._edges):
+                if edge is not None:
+                    mask |= 1 << i
+            self.save(node, values, (result,), mask)
+        return result
+
+    # ------------------------------------------------------------ in place
+    def run_inplace(self, *values: Any) -> Any:
+        target: TensorBase = values[0]
+        recording = is_recording()
+        check_inplace(target, recording)
+        tensors: list[Any] = [values[at] for at in self.tensor_at]
+        kind = target.dtype
+        if len(tensors) > 1:
+            kind = promote(self.name, *tensors)
+        if self.promotes == TO_FLOAT and kind.category < FLOAT:
+            kind = default.dtype
+        arrays: list[Any] = list(values)
+        wide = kind.np
+        for at in self.tensor_at:
+            value = values[at]
+            if isinstance(value, TensorBase):
+                x = value.array
+                arrays[at] = x if x.dtype is wide else x.astype(wide)
+            else:
+                arrays[at] = kind.scalar(value)
+        out: Any
+        if self.is_ufunc and kind is target.dtype and self.promotes != TO_BOOL:
+            # straight into the target's memory; a shape that does not fit is found before anything is written
+            for t in tensors[1:]:
+                if isinstance(t, TensorBase) and shape_of(t) is not shape_of(target):
+                    check_expands(self.name, target, t)
+            node = self.node_for(values, kind) if recording else None
+            if node is not None:
+                values = self.originals(node, values)
+            self.kernel(*arrays, out=target.array)
+            counter_of(target).value += 1
+            if node is not None:
+                self.attach_inplace(node, target, values)
+            return target
+        try:
+            out = self.kernel(*arrays)
+        except ValueError:
+            raise binary_error(self.name, *tensors) from None
+        if type(out) is not NDARRAY:
+            out = np.asarray(out)
+        self.write(target, out, kind if self.promotes != TO_BOOL else boolean, values, recording)
+        return target

@@ -1,0 +1,255 @@
+"""Who shares memory with whom, and whose history follows an in-place change."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mypy_extensions import i64, mypyc_attr
+
+from livetape._tape.explain import op_label
+from livetape._tape.modes import is_inferring
+from livetape._tape.tensor import (
+    DEFAULT,
+    IN_FUNCTION,
+    INFERENCE,
+    MULTI_OUTPUT,
+    NO_GRAD,
+    Edge,
+    Node,
+    TensorBase,
+    node_extras,
+    shape_of,
+    version_of,
+)
+from livetape.dtypes import SCALAR_TYPE, can_cast, dtype
+
+
+class Primitives:
+    """The few operations that the tape itself needs. The table gives them at import."""
+
+    __slots__ = ("add", "as_strided", "as_strided_op", "cast", "clone", "clone_as", "conj", "copy_", "gradients",
+                 "layout_of", "sum_to", "zeros")
+
+    def __init__(self) -> None:
+        self.add: Any = None  # (tensor, tensor)
+        self.as_strided: Any = None  # (tensor, size, strides, offset)
+        self.as_strided_op: Any = None  # its row
+        self.cast: Any = None  # (tensor, dtype)
+        self.clone: Any = None  # (tensor)
+        self.clone_as: Any = None  # (tensor, layout)
+        self.layout_of: Any = None  # (array): how its memory is laid out, for clone_as
+        self.conj: Any = None  # (tensor)
+        self.copy_: Any = None  # (tensor, source)
+        self.gradients: Any = None  # (node, grads, wanted): the engine's way to run a node
+        self.sum_to: Any = None  # (tensor, Size)
+        self.zeros: Any = None  # (Size, dtype)
+
+
+primitives: Final = Primitives()
+
+FREED: Final = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward.")
+
+
+def edge_of(tensor: TensorBase) -> Any:
+    """What an edge to this tensor leads to: None, a leaf, a Node or an Edge."""
+    if tensor.base is not None:
+        refresh_view(tensor)
+    if not tensor.recorded:
+        return None
+    node = tensor.node
+    if node is None:
+        return tensor
+    if tensor.output_nr == 0:
+        return node
+    return Edge(node, tensor.output_nr)
+
+
+def needs_gradient(tensor: TensorBase) -> bool:
+    """requires_grad, brought up to date for a view whose base has changed."""
+    if tensor.base is not None:
+        refresh_view(tensor)
+    return tensor.recorded
+
+
+def geometry(tensor: TensorBase, base: TensorBase) -> tuple[Any, list[int], int]:
+    """Size, strides and offset, in elements, of a view in its base."""
+    itemsize = tensor.array.itemsize
+    offset = tensor.array.__array_interface__["data"][0] - base.array.__array_interface__["data"][0]
+    return shape_of(tensor), [s // itemsize for s in tensor.array.strides], offset // itemsize
+
+
+def refresh_view(view: TensorBase) -> None:
+    """Give a view whose base has changed since it was made its new history: a strided piece of the base."""
+    version = version_of(view)
+    if version == view.view_version:
+        return
+    base = view.base
+    if base is None or not base.recorded:
+        view.view_version = version
+        return
+    if view.creation != DEFAULT:
+        raise rebase_error(view, True)
+    size, strides, offset = geometry(view, base)
+    op = primitives.as_strided_op
+    node: Node = op.node_class()
+    node._op = op
+    node._edges = (edge_of(base),)
+    op.save(node, (base, size, strides, offset, primitives.layout_of(base.array)), (view,), 1)
+    view.node = node
+    view.output_nr = 0
+    view.recorded = True
+    view.view_version = version
+
+
+def rebase_error(view: TensorBase, indirect: bool) -> RuntimeError:
+    """Why a view's base may not be changed through it."""
+    node = view.node
+    label = op_label(node) if node is not None else "View"
+    if indirect:
+        text = (f"Output {int(view.output_nr)} of {label} is a view and its base or another view of its base has been "
+                "modified inplace.")
+    else:
+        text = f"Output {int(view.output_nr)} of {label} is a view and is being modified inplace."
+    creation = view.creation
+    if creation == MULTI_OUTPUT:
+        return RuntimeError(
+            text + " This view is the output of a function that returns multiple views. Such functions do not allow the "
+            "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
+    if creation == IN_FUNCTION:
+        return RuntimeError(
+            text + " This view was created inside a custom Function (or because an input was returned as-is) and the "
+            "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+            "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
+            "output of the custom Function.")
+    mode, where = ("no_grad mode", "no_grad") if creation == NO_GRAD else ("inference mode", "inference_mode")
+    change = "with grad mode enabled" if creation == NO_GRAD else "in normal mode"
+    return RuntimeError(
+        (text.replace("is a view and", "is a view of a view which was created in " + mode + " and") if indirect else
+         f"A view was created in {mode} and is being modified inplace {change}.") +
+        " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+        f"both the view and the inplace either both inside the {where} block (if you don't want the inplace to be "
+        "tracked) or both outside (if you want the inplace to be tracked).")
+
+
+def check_inplace(target: TensorBase, recording: bool) -> None:
+    """Raise torch's error if this tensor must not be changed in place now."""
+    if target.inference and not is_inferring():
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
+    base = target.base
+    if recording:
+        if base is not None:
+            refresh_view(target)
+            if target.creation != DEFAULT and (target.recorded or base.recorded or target.creation == INFERENCE):
+                raise rebase_error(target, False)
+            if base.recorded and base.node is None:
+                raise RuntimeError(
+                    "a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        elif target.recorded and target.node is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    array = target.array
+    if 0 in array.strides:
+        for extent, stride in zip(array.shape, array.strides):
+            if stride == 0 and extent > 1:
+                raise RuntimeError(
+                    "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                    "location. Please clone() the tensor before performing the operation.")
+
+
+def check_out_shape(target: TensorBase, out: Any, kind: dtype) -> None:
+    """Raise torch's error if ``out``, of dtype ``kind``, cannot be written into the target."""
+    if not can_cast(kind, target.dtype):
+        raise RuntimeError(f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type "
+                           f"{SCALAR_TYPE[target.dtype]}")
+    if out.shape != target.array.shape:
+        raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
+                           f"{list(out.shape)}")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class CopySlicesBase(Node):
+    """The history of a tensor after an in-place change of one of its views (source: torch's ``CopySlices``).
+
+    The gradient of the base is the incoming one, except in the view's place, where the change's own node decides.
+    """
+
+    __slots__ = ("fn", "layout", "offset", "size", "strides")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fn: Any = None
+        self.layout: Any = None
+        self.size: Any = None
+        self.strides: Any = None
+        self.offset: i64 = 0
+
+    def _run(self, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
+        grad = grads[0]
+        if grad is None:
+            return [None] * len(wanted)
+        if self.fn is None:
+            raise RuntimeError(FREED)
+        whole = primitives.clone_as(grad, self.layout)
+        piece = primitives.as_strided(whole, self.size, self.strides, int(self.offset))
+        inner: list[TensorBase | None] = primitives.gradients(self.fn, [primitives.clone(piece)], wanted)
+        if wanted[0]:
+            first = inner[0]
+            if first is None:
+                first = primitives.zeros(self.size, whole.dtype)
+            primitives.copy_(piece, first)
+            inner[0] = whole
+        return inner
+
+    def _release(self) -> None:
+        self.fn = None
+        self._freed = True
+
+
+class CopySlicesClass:
+    """The class of the nodes that rebase_history makes, given by the floor above so that it has torch's name."""
+
+    def __init__(self) -> None:
+        self.cls: Any = CopySlicesBase
+
+
+copy_slices: Final = CopySlicesClass()
+
+
+def rebase_history(target: TensorBase, node: Node) -> None:
+    """Make ``node``, the newest in-place change of ``target``, its grad_fn; for a view, rewrite its base's history."""
+    base = target.base
+    if base is None:
+        move_retained(target, node)
+        target.node = node
+        target.output_nr = 0
+        target.recorded = True
+        return
+    size, strides, offset = geometry(target, base)
+    slices: CopySlicesBase = copy_slices.cls()
+    slices.fn = node
+    slices.size = size
+    slices.strides = strides
+    slices.offset = offset
+    slices.layout = primitives.layout_of(base.array)
+    slices._edges = (edge_of(base), *node._edges[1:])
+    move_retained(base, slices)
+    base.node = slices
+    base.output_nr = 0
+    base.recorded = True
+    target.view_version = -1  # stale: the next look gives the view its new history
+    refresh_view(target)
+
+
+def move_retained(target: TensorBase, node: Node) -> None:
+    """retain_grad follows a tensor to its new grad_fn; its hooks stay with the old one."""
+    old = target.node
+    if old is None or old._extras is None or old._extras.retained is None:
+        return
+    kept = old._extras.retained.pop(int(target.output_nr), None)
+    if kept is not None:
+        node_extras(node).retained = {0: kept}

@@ -1,0 +1,205 @@
+"""backward() and grad(): the two ways to start a walk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.backward import run_backward
+from livetape._tape.tensor import Edge, TensorBase, shape_of, wrap
+from livetape._tape.views import edge_of, needs_gradient
+from livetape.ops.joining import stack
+
+
+def _root_grads(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any]:
+    """The gradients to start with: those given, or ones for scalars."""
+    found: list[Any] = []
+    for i, (output, grad) in enumerate(zip(outputs, given)):
+        if isinstance(grad, TensorBase):
+            if shape_of(grad) != shape_of(output):
+                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {shape_of(grad)!r} and "
+                                   f"output[{i}] has a shape of {shape_of(output)!r}.")
+            if grad.dtype.is_complex != output.dtype.is_complex:
+                raise RuntimeError(
+                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                    f"dtype: grad_output[{i}] has a dtype of {grad.dtype!r} and output[{i}] has a dtype of {output.dtype!r}.")
+            found.append(grad)
+        elif grad is None:
+            if needs_gradient(output):
+                if output.array.size != 1:
+                    raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                if not output.dtype.is_floating_point:
+                    raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
+                                       f"{output.dtype!r}")
+                found.append(wrap(np.ones(shape_of(output), output.dtype.np), output.dtype, output._size))
+            else:
+                found.append(None)
+        else:
+            raise TypeError("gradients can be either Tensors, Numbers, or None, but got " + type(grad).__name__)
+    return found
+
+
+def _roots(tensors: tuple[Any, ...]) -> list[Any]:
+    edges: list[Any] = []
+    for i, tensor in enumerate(tensors):
+        edge = edge_of(tensor)
+        if edge is None:
+            error = RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            error.add_note("livetape: nothing on the way to this tensor requires a gradient: set requires_grad=True on the "
+                           "tensors you want gradients of, and check for detach(), item() and no_grad() on the way.")
+            raise error
+        edges.append(edge)
+    return edges
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, TensorBase) or not isinstance(value, Sequence) else tuple(value)
+
+
+class GradientEdge(tuple[Any, int]):
+    """A node and the number of one of its outputs (source: ``torch.autograd.graph.GradientEdge``)."""
+
+    __slots__ = ()
+
+    def __new__(cls, node: Any, output_nr: int, ownership_token: Any = None) -> GradientEdge:
+        return tuple.__new__(cls, (node, output_nr))
+
+    @property
+    def node(self) -> Any:
+        """The node."""
+        return self[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which of its outputs."""
+        return self[1]
+
+
+def _edge(value: Any) -> Any:
+    """An edge to a tensor or a GradientEdge."""
+    if isinstance(value, GradientEdge):
+        node, nr = value
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            return variable
+        return node if nr == 0 else Edge(node, nr)
+    return edge_of(value)
+
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+             grad_variables: Any = None, inputs: Any = None) -> None:
+    """Add the gradient of ``tensors`` to the ``.grad`` of every leaf they depend on (source: ``torch.autograd.backward``).
+
+    tensors, grad_tensors    tensors, and the gradients to start with (None for a scalar: 1)
+    retain_graph             keep the tape for another walk; default: ``create_graph``
+    create_graph             record the walk itself, for higher derivatives
+    inputs                   only these leaves receive a gradient
+    """
+    if grad_variables is not None:
+        grad_tensors = grad_variables
+    outputs = _as_tuple(tensors)
+    if inputs is not None and not isinstance(inputs, TensorBase) and len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    given = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    edges = [_edge(t) for t in outputs]
+    grads = _root_grads_of(outputs, given)
+    if None in edges:
+        _roots(outputs)
+    wanted = None
+    if inputs is not None:
+        wanted = []
+        for value in _as_tuple(inputs):
+            edge = _edge(value)
+            if edge is None:
+                raise RuntimeError("One of the differentiated Tensors does not require grad")
+            if isinstance(value, TensorBase) and value.node is not None:
+                value.retain_grad()  # type: ignore[attr-defined]
+            wanted.append(edge)
+    if len(edges) == 0:
+        return
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    run_backward(edges, grads, keep, bool(create_graph), wanted, True)
+
+
+def _root_grads_of(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any]:
+    if any(isinstance(o, GradientEdge) for o in outputs):
+        found = list(given)
+        for i, (output, grad) in enumerate(zip(outputs, given)):
+            if not isinstance(output, GradientEdge):
+                found[i] = _root_grads((output,), (grad,))[0]
+            elif grad is None:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        return found
+    return _root_grads(outputs, given)
+
+
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
+         materialize_grads: bool = False) -> tuple[Any, ...]:
+    """The gradients of ``outputs`` with respect to ``inputs``; no ``.grad`` is touched (source: ``torch.autograd.grad``).
+
+    >>> import livetape as torch
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> torch.autograd.grad(x ** 2, x)
+    (tensor(6.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                         "allow_unused=False.")
+    allow = materialize_grads if allow_unused is None else allow_unused
+    outs = (outputs,) if isinstance(outputs, (TensorBase, GradientEdge)) else tuple(outputs)
+    ins = (inputs,) if isinstance(inputs, (TensorBase, GradientEdge)) else tuple(inputs)
+    if not ins:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    given = (None,) * len(outs) if grad_outputs is None else _as_tuple(grad_outputs)
+    if len(given) != len(outs):
+        raise RuntimeError(f"got {len(outs)} tensors and {len(given)} gradients")
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    if is_grads_batched:
+        return _batched(outs, ins, given, create_graph, allow, materialize_grads)
+    edges = [_edge(o) for o in outs]
+    grads = _root_grads_of(outs, given)
+    if None in edges:
+        _roots(outs)
+    wanted = []
+    for value in ins:
+        edge = _edge(value)
+        if edge is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        wanted.append(edge)
+    found = run_backward(edges, grads, keep, bool(create_graph), wanted, False)
+    for i, value in enumerate(found):
+        if value is None:
+            if not allow:
+                error = RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                                     "allow_unused=True if this is the desired behavior.")
+                raise error
+            if materialize_grads:
+                input = ins[i]
+                found[i] = wrap(np.zeros(shape_of(input), input.dtype.np), input.dtype, input._size)
+                if create_graph:
+                    found[i].recorded = True
+    return tuple(found)
+
+
+def _batched(outs: Any, ins: Any, given: Any, create_graph: bool, allow: bool, materialize: bool) -> tuple[Any, ...]:
+    """One walk for each of the gradients that ``given`` stacks in its first dimension."""
+    count = None
+    for i, (output, g) in enumerate(zip(outs, given)):
+        if g is None:
+            continue
+        if g.array.ndim == 0 or g.array.shape[1:] != output.array.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
+                "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
+                f"mismatch was detected: grad_output[{i}] has a shape of {shape_of(g)!r} and output[{i}] has a shape of "
+                f"{shape_of(output)!r}. If you only want some tensors in `grad_output` to be considered batched, consider "
+                "using vmap.")
+        count = g.array.shape[0]
+    rows = [grad(outs, ins, [None if g is None else g[k] for g in given], True, create_graph, True, allow, False, materialize)
+            for k in range(count or 0)]
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))

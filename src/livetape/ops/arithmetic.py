@@ -1,0 +1,374 @@
+"""Arithmetic: sums, products, quotients, powers and remainders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.promotion import promote
+from livetape._tape.tensor import TensorBase, from_array
+from livetape.dtypes import BOOL, FLOAT, boolean
+from livetape.ops.basics import zeros_like
+from livetape.ops.table import binary, elementwise, into, unary
+
+# ---------------------------------------------------------------- sums and differences
+ADD = elementwise("add", np.add, self=lambda grad: grad, other=lambda grad: grad)
+ADD_SCALED = elementwise(
+    "add", lambda self, other, alpha: self + alpha * other, key="add.alpha",
+    self=lambda grad: grad, other=lambda grad, alpha: grad * alpha)
+SUB = elementwise("sub", np.subtract, self=lambda grad: grad, other=lambda grad: -grad)
+SUB_SCALED = elementwise(
+    "sub", lambda self, other, alpha: self - alpha * other, key="sub.alpha",
+    self=lambda grad: grad, other=lambda grad, alpha: grad * -alpha)
+RSUB = elementwise(
+    "rsub", lambda self, other, alpha: other - alpha * self,
+    self=lambda grad, alpha: -grad if alpha == 1 else grad * -alpha, other=lambda grad: grad)
+# torch's `3 - x`, a row of its own because its node has another name
+RSUB_NUMBER = elementwise("rsub", lambda self, other: other - self, node="RsubBackward1", key="rsub.number",
+                          self=lambda grad: -grad)
+
+
+def _is_bool(value: Any) -> bool:
+    return value.dtype is boolean if isinstance(value, TensorBase) else isinstance(value, bool)
+
+
+def _refuse_bool(input: Any, other: Any) -> None:
+    if _is_bool(input) and _is_bool(other):
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                           "`logical_xor()` operator instead.")
+    if _is_bool(input) or _is_bool(other):
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
+                           "a mask, use the `~` or `logical_not()` operator instead.")
+
+
+def _check_alpha(name: str, input: Any, other: Any, alpha: Any) -> None:
+    kind = promote(name, input, other)
+    if isinstance(alpha, bool) and kind is not boolean:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if kind.category < FLOAT and isinstance(alpha, (float, complex)):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """``input + alpha * other``, broadcast and promoted (source: ``torch.add``).
+
+    >>> import livetape as torch
+    >>> torch.add(torch.tensor([1., 2.]), 10)
+    tensor([11., 12.])
+    """
+    if out is not None:
+        return into(out, add, input, other, alpha=alpha)
+    if alpha == 1:
+        return ADD.call2(input, other)
+    _check_alpha("add", input, other, alpha)
+    return ADD_SCALED.apply((input, other, alpha))
+
+
+def add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """In-place `add`."""
+    if alpha == 1:
+        return ADD.inplace(self, other)
+    _check_alpha("add", self, other, alpha)
+    return ADD_SCALED.inplace(self, other, alpha)
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """``input - alpha * other``, broadcast and promoted (source: ``torch.sub``)."""
+    if out is not None:
+        return into(out, sub, input, other, alpha=alpha)
+    if alpha == 1:
+        if isinstance(input, TensorBase) and input.dtype.category == BOOL or _is_bool(other):
+            _refuse_bool(input, other)
+        return SUB.call2(input, other)
+    _check_alpha("sub", input, other, alpha)
+    return SUB_SCALED.apply((input, other, alpha))
+
+
+def sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """In-place `sub`."""
+    if alpha == 1:
+        if self.dtype is boolean or _is_bool(other):
+            _refuse_bool(self, other)
+        return SUB.inplace(self, other)
+    _check_alpha("sub", self, other, alpha)
+    return SUB_SCALED.inplace(self, other, alpha)
+
+
+subtract, subtract_ = sub, sub_
+
+
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``other - alpha * input`` (source: ``torch.rsub``)."""
+    if _is_bool(input) or _is_bool(other):
+        _refuse_bool(input, other)
+    if alpha == 1 and not isinstance(other, TensorBase):
+        return RSUB_NUMBER.apply((input, other))
+    return RSUB.apply((input, other, alpha))
+
+
+# ---------------------------------------------------------------- products and quotients
+mul = binary("mul", np.multiply, "The product of corresponding elements, broadcast and promoted.",
+             self=lambda grad, other: grad * other,
+             other=lambda grad, self: grad * self)
+multiply = mul
+
+DIV = elementwise("div", np.true_divide, promote="float",
+                  self=lambda grad, other: grad / other,
+                  other=lambda grad, self, other: -grad * ((self / other) / other))
+
+
+def _floor_div(x: Any, y: Any) -> Any:
+    if x.dtype.kind == "f":
+        return np.where(y == 0, np.true_divide(x, y), np.floor_divide(x, y)).astype(x.dtype)
+    if not np.all(y):
+        raise RuntimeError("ZeroDivisionError")
+    return np.floor_divide(x, y)
+
+
+def _trunc_div(x: Any, y: Any) -> Any:
+    if x.dtype.kind == "f":
+        return np.trunc(np.true_divide(x, y))
+    if not np.all(y):
+        raise RuntimeError("ZeroDivisionError")
+    quotient = np.floor_divide(x, y)
+    return quotient + ((quotient < 0) & (quotient * y != x))
+
+
+def _rounded(self: Any, other: Any, rounding_mode: str) -> Any:
+    return _floor_div(self, other) if rounding_mode == "floor" else _trunc_div(self, other)
+
+
+DIV_ROUNDED = elementwise("div", _rounded, node="DivBackward2", key="div.mode",
+                          self=lambda grad: zeros_like(grad), other=lambda grad: zeros_like(grad))
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    """``input / other``; integers give floats unless ``rounding_mode`` is "trunc" or "floor" (source: ``torch.div``).
+
+    >>> import livetape as torch
+    >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
+    if out is not None:
+        return into(out, div, input, other, rounding_mode=rounding_mode)
+    if rounding_mode is None:
+        return DIV.call2(input, other)
+    _check_rounding(rounding_mode)
+    return DIV_ROUNDED.apply((input, other, rounding_mode))
+
+
+def div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """In-place `div`."""
+    if rounding_mode is None:
+        return DIV.inplace(self, other)
+    _check_rounding(rounding_mode)
+    return DIV_ROUNDED.inplace(self, other, rounding_mode)
+
+
+def _check_rounding(mode: Any) -> None:
+    if mode not in ("floor", "trunc"):
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'")
+
+
+def true_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input / other`` (source: ``torch.true_divide``)."""
+    return div(input, other, out=out)
+
+
+divide, divide_, true_divide_ = div, div_, div_
+
+FLOOR_DIVIDE = elementwise("floor_divide", lambda self, other: _floor_div(self, other))
+
+
+def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The quotient rounded down; not differentiable (source: ``torch.floor_divide``)."""
+    if out is not None:
+        return into(out, floor_divide, input, other)
+    return FLOOR_DIVIDE.apply((input, other))
+
+
+def floor_divide_(self: Any, other: Any) -> Any:
+    """In-place `floor_divide`."""
+    return FLOOR_DIVIDE.inplace(self, other)
+
+
+reciprocal = unary("reciprocal", np.reciprocal, "One over each element.",
+                   self=lambda grad, result: -grad * (result * result))
+
+
+def _negative(x: Any) -> Any:
+    if x.dtype.kind == "b":
+        raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+                           "mask, use the `~` or `logical_not()` operator instead.")
+    return np.negative(x)
+
+
+neg = unary("neg", _negative, "The negative of each element.", promote="same", self=lambda grad: -grad)
+negative = neg
+
+
+def positive(input: Any) -> Any:
+    """The tensor itself (source: ``torch.positive``)."""
+    if input.dtype is boolean:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+# ---------------------------------------------------------------- remainders
+def _remainder(x: Any, y: Any) -> Any:
+    if x.dtype.kind in "iu" and not np.all(y):
+        raise RuntimeError("ZeroDivisionError")
+    return np.remainder(x, y)
+
+
+def _fmod(x: Any, y: Any) -> Any:
+    if x.dtype.kind in "iu" and not np.all(y):
+        raise RuntimeError("ZeroDivisionError")
+    return np.fmod(x, y)
+
+
+def _quotient(self: Any, other: Any, mode: str) -> Any:
+    return div(self, other, rounding_mode=mode)
+
+
+REMAINDER = elementwise("remainder", lambda self, other: _remainder(self, other), node="RemainderBackward1",
+                        self=lambda grad: grad, other=lambda grad, self, other: -grad * _quotient(self, other, "floor"))
+REMAINDER_NUMBER = elementwise("remainder", lambda self, other: _remainder(self, other), key="remainder.number",
+                               self=lambda grad: grad)
+FMOD = elementwise("fmod", lambda self, other: _fmod(self, other), node="FmodBackward1",
+                   self=lambda grad: grad, other=lambda grad, self, other: -grad * _quotient(self, other, "trunc"))
+FMOD_NUMBER = elementwise("fmod", lambda self, other: _fmod(self, other), key="fmod.number", self=lambda grad: grad)
+
+
+def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The remainder with the sign of ``other`` (source: ``torch.remainder``)."""
+    if out is not None:
+        return into(out, remainder, input, other)
+    op = REMAINDER if isinstance(other, TensorBase) else REMAINDER_NUMBER
+    return op.apply((input, other))
+
+
+def remainder_(self: Any, other: Any) -> Any:
+    """In-place `remainder`."""
+    return (REMAINDER if isinstance(other, TensorBase) else REMAINDER_NUMBER).inplace(self, other)
+
+
+def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The remainder with the sign of ``input`` (source: ``torch.fmod``)."""
+    if out is not None:
+        return into(out, fmod, input, other)
+    return (FMOD if isinstance(other, TensorBase) else FMOD_NUMBER).apply((input, other))
+
+
+def fmod_(self: Any, other: Any) -> Any:
+    """In-place `fmod`."""
+    return (FMOD if isinstance(other, TensorBase) else FMOD_NUMBER).inplace(self, other)
+
+
+# ---------------------------------------------------------------- powers
+def _power(x: Any, y: Any) -> Any:
+    if x.dtype.kind in "iu" and np.any(np.less(y, 0)):
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if x.ndim and y.ndim == 0 and x.dtype.kind in "fc":  # NumPy is quick at these only when asked directly
+        if y == 2:
+            return np.square(x)
+        if y == 0.5 and x.dtype.kind == "f":
+            return np.sqrt(x)
+        if y == 3:
+            return x * x * x
+        if y == 1:
+            return x.copy()
+    return np.power(x, y)
+
+
+def _pow_self(grad: Any, self: Any, other: Any) -> Any:
+    if not isinstance(other, TensorBase):
+        if other == 0:
+            return zeros_like(grad)
+        return grad * (other * pow(self, other - 1))
+    slope = grad * (other * pow(self, other - 1))
+    return where_zero(other, slope)
+
+
+def where_zero(exponent: Any, slope: Any) -> Any:
+    """The slope of a power with respect to its base, which is 0 where the exponent is 0."""
+    return WHERE_ZERO.apply((exponent, slope))
+
+
+WHERE_ZERO = elementwise("where", lambda self, other: np.where(self == 0, np.zeros((), other.dtype), other),
+                         key="pow.where", other=lambda grad, self: where_zero(self, grad))
+
+
+def _pow_other(grad: Any, self: Any, other: Any, result: Any) -> Any:
+    """grad * result * log(self), and 0 where self is 0 and the exponent is not negative."""
+    return POW_LOG.apply((grad * result, self, other))
+
+
+def _log_or_zero(self: Any, other: Any, exponent: Any) -> Any:
+    slope = self * np.log(other)
+    return np.where((other == 0) & (exponent.real >= 0), np.zeros((), slope.dtype), slope)
+
+
+POW_LOG = elementwise(
+    "pow", _log_or_zero, tensors="self other exponent", node="PowLogBackward0", key="pow.log",
+    self=lambda grad, other, exponent: POW_LOG.apply((grad, other, exponent)),
+    other=lambda grad, self, other: grad * self / other)
+
+POW_NUMBER = elementwise("pow", lambda self, other: _power(self, other), key="pow.number", self=_pow_self)
+POW = elementwise("pow", lambda self, other: _power(self, other), node="PowBackward1", self=_pow_self, other=_pow_other)
+POW_BASE = elementwise("pow", lambda self, other: _power(self, other), node="PowBackward2", key="pow.base",
+                       other=_pow_other)
+
+
+def _pow_row(input: Any, exponent: Any) -> Any:
+    if not isinstance(exponent, TensorBase):
+        return POW_NUMBER
+    return POW if isinstance(input, TensorBase) else POW_BASE
+
+
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """``input`` to the power of ``exponent``; at most one of them may be a number (source: ``torch.pow``).
+
+    >>> import livetape as torch
+    >>> torch.pow(torch.tensor([1., 2., 3.]), 2)
+    tensor([1., 4., 9.])
+    """
+    if out is not None:
+        return into(out, pow, input, exponent)
+    return _pow_row(input, exponent).apply((input, exponent))
+
+
+def pow_(self: Any, exponent: Any) -> Any:
+    """In-place `pow`."""
+    return _pow_row(self, exponent).inplace(self, exponent)
+
+
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """`pow` in double precision (source: ``torch.float_power``)."""
+    if out is not None:
+        return into(out, float_power, input, exponent)
+    complex_ = any(v.dtype.is_complex if isinstance(v, TensorBase) else isinstance(v, complex) for v in (input, exponent))
+    kind = np.complex128 if complex_ else np.float64
+
+    def widened(value: Any) -> Any:
+        if isinstance(value, TensorBase):
+            return value.to(from_array(np.empty(0, kind)).dtype)
+        return kind(value).item()
+
+    return pow(widened(input), widened(exponent))
+
+
+square = unary("square", np.square, "The square of each element.", promote="same", node="PowBackward0",
+               self=lambda grad, self: grad * (2 * self))
+
+
+FUNCTIONS = ["add", "sub", "subtract", "rsub", "mul", "multiply", "div", "divide", "true_divide", "floor_divide",
+             "reciprocal", "neg", "negative", "positive", "remainder", "fmod", "pow", "float_power", "square"]
+METHODS = {
+    "add": add, "add_": add_, "sub": sub, "sub_": sub_, "subtract": sub, "subtract_": sub_, "mul": mul, "mul_": mul.inplace,
+    "multiply": mul, "multiply_": mul.inplace, "div": div, "div_": div_, "divide": div, "divide_": div_,
+    "true_divide": true_divide, "true_divide_": div_, "floor_divide": floor_divide, "floor_divide_": floor_divide_,
+    "reciprocal": reciprocal, "reciprocal_": reciprocal.inplace, "neg": neg, "neg_": neg.inplace, "negative": neg,
+    "negative_": neg.inplace, "positive": positive, "remainder": remainder, "remainder_": remainder_, "fmod": fmod,
+    "fmod_": fmod_, "pow": pow, "pow_": pow_, "float_power": float_power, "square": square, "square_": square.inplace}

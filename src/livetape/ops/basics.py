@@ -1,0 +1,258 @@
+"""What other rows are written with: fresh tensors, copies, casts, and the tape's own primitives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.modes import is_recording
+from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
+from livetape._tape.views import check_inplace, primitives, rebase_history
+from livetape.dtypes import COMPLEX, FLOAT, dtype
+from livetape.ops.nodes import node_class
+from livetape.ops.table import elementwise, row
+from livetape.size import size_of
+
+
+def zeros(size: Any, kind: dtype) -> Any:
+    """A new tensor of zeros."""
+    return wrap(np.zeros(size, kind.np), kind, None)
+
+
+def zeros_like(grad: Any) -> Any:
+    """Zeros of a gradient's shape and dtype."""
+    return wrap(np.zeros(grad.array.shape, grad.array.dtype), grad.dtype, grad._size)
+
+
+def ones_like(grad: Any) -> Any:
+    """Ones of a tensor's shape and dtype."""
+    return wrap(np.ones(grad.array.shape, grad.array.dtype), grad.dtype, grad._size)
+
+
+# ---------------------------------------------------------------- copies and casts
+CLONE = row("clone", lambda self: self.copy("K"), self=lambda grad: grad)
+TO_COPY = row("to_copy", lambda self, dtype: _cast(self, dtype), self=lambda grad: grad)
+
+
+def _cast(array: Any, kind: dtype) -> Any:
+    if array.dtype.kind == "c" and kind.category != COMPLEX:
+        array = array.real
+    return array.astype(kind.np)
+
+
+def clone(input: Any, *, memory_format: Any = None) -> Any:
+    """A copy that gradients flow through (source: ``torch.clone``).
+
+    >>> import livetape as torch
+    >>> torch.clone(torch.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
+    return CLONE.apply((input,))
+
+
+def cast(input: Any, kind: dtype) -> Any:
+    """A copy of another dtype; complex to real drops the imaginary part."""
+    return TO_COPY.apply((input, kind))
+
+
+def detach(input: Any) -> Any:
+    """The same memory, not connected to the tape; changes of either are seen by both (source: ``torch.detach``)."""
+    twin = wrap(input.array, input.dtype, input._size)
+    if not input.inference:
+        twin.version = counter_of(input)
+    twin.inference = input.inference
+    return twin
+
+
+# ---------------------------------------------------------------- broadcasting undone
+def _sum_to(array: Any, size: Any) -> Any:
+    extra = array.ndim - len(size)
+    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(size) if n == 1 and array.shape[i + extra] != 1)
+    if axes:
+        array = np.add.reduce(array, axis=axes, keepdims=True)
+    return array.reshape(size)
+
+
+SUM_TO = row("sum", lambda self, size: _sum_to(self, size), node="SumToSizeBackward0", key="sum_to_size",
+             self=lambda grad, self_size: EXPAND.apply((grad, self_size)))
+EXPAND = row("expand", lambda self, size: np.broadcast_to(self, size), view=True,
+             self=lambda grad, self_size: sum_to(grad, self_size))
+
+
+def sum_to(input: Any, size: Any) -> Any:
+    """The sum over the dimensions in which ``size`` was broadcast to the input's shape."""
+    if tuple(size) == input.array.shape:
+        return input
+    return SUM_TO.apply((input, size_of(tuple(size))))
+
+
+# ---------------------------------------------------------------- views by strides
+def _strided(self: Any, size: Any, stride: Any, storage_offset: int) -> Any:
+    itemsize = self.itemsize
+    flat = self.reshape(-1) if self.flags.c_contiguous else None
+    if flat is not None and all(s >= 0 for s in stride):
+        last = storage_offset + sum((n - 1) * s for n, s in zip(size, stride) if n)
+        if 0 <= storage_offset and last < flat.size:
+            return np.lib.stride_tricks.as_strided(flat[storage_offset:], size, [s * itemsize for s in stride])
+    # the memory beyond the array's own elements: the owner of the memory decides what is there
+    owner = self
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    memory = np.frombuffer(memoryview(owner.reshape(-1)), self.dtype) if owner.flags.c_contiguous else owner.reshape(-1)
+    first = (self.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // itemsize + storage_offset
+    return np.lib.stride_tricks.as_strided(memory[first:], size, [s * itemsize for s in stride])
+
+
+def layout_of(array: Any) -> Any:
+    """The strides of an array in elements, or None for the usual order."""
+    return None if array.flags.c_contiguous else tuple([s // array.itemsize for s in array.strides])
+
+
+def _laid_out(self: Any, layout: Any) -> Any:
+    """A copy whose memory is laid out with the given strides."""
+    if layout is None:
+        return self.copy("C")
+    extent = 1 + sum((n - 1) * s for n, s in zip(self.shape, layout) if n)
+    made = np.lib.stride_tricks.as_strided(np.zeros(extent, self.dtype), self.shape, [s * self.itemsize for s in layout])
+    made[...] = self
+    return made
+
+
+LAID_OUT = row("clone", _laid_out, key="clone.layout", self=lambda grad: grad)
+
+
+def clone_as(input: Any, layout: Any) -> Any:
+    """A copy laid out in memory as another tensor is, see `layout_of`."""
+    return LAID_OUT.apply((input, layout))
+
+
+def _scatter_strided(grad: Any, base: Any, layout: Any, size: Any, stride: Any, storage_offset: int) -> Any:
+    """Add each element of ``grad`` at its place in a zero array of shape ``base`` and the given layout."""
+    extent = int(np.prod(base, dtype=np.int64)) if layout is None else 1 + sum(
+        (n - 1) * s for n, s in zip(base, layout) if n)
+    places = np.full((), storage_offset, np.int64)
+    for n, s in zip(size, stride):
+        places = places[..., None] + np.arange(n) * s
+    places = places.reshape(-1)
+    total = np.zeros(max(extent, int(places.max(initial=-1)) + 1), grad.dtype)
+    np.add.at(total, places, grad.reshape(-1))
+    if layout is None:
+        return total[:extent].reshape(base)
+    return np.lib.stride_tricks.as_strided(total, base, [s * grad.itemsize for s in layout]).copy()
+
+
+AS_STRIDED = row(
+    "as_strided", lambda self, size, stride, storage_offset, layout: _strided(self, size, stride, storage_offset), view=True,
+    self=lambda grad, self_size, layout, size, stride, storage_offset:
+        AS_STRIDED_BACKWARD.apply((grad, self_size, layout, size, stride, storage_offset)))
+AS_STRIDED_BACKWARD = row(
+    "as_strided_backward", _scatter_strided, tensors="grad",
+    grad=lambda grad, layout, size, stride, storage_offset:
+        AS_STRIDED.apply((clone_as(grad, layout), size, stride, storage_offset, layout)))
+
+
+def strided_view(input: Any, size: Any, stride: Any, offset: int) -> Any:
+    """A view with the given size and strides, in elements; ``offset`` counts from the tensor's first element."""
+    return AS_STRIDED.apply((input, size_of(tuple(size)), tuple(stride), offset, layout_of(input.array)))
+
+
+def storage_offset(input: Any) -> int:
+    """The place of a tensor's first element in the memory it shares with its base."""
+    base = input.base
+    if base is None:
+        owner = input.array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        start = owner
+    else:
+        start = base.array
+    found = input.array.__array_interface__["data"][0] - start.__array_interface__["data"][0]
+    return int(found // max(1, input.array.itemsize))
+
+
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """A view of the tensor's memory with any size and strides, in elements (source: ``torch.as_strided``)."""
+    here = _storage_offset(input)
+    return strided_view(input, size, stride, 0 if storage_offset is None else storage_offset - here)
+
+
+_storage_offset = storage_offset
+
+
+# ---------------------------------------------------------------- copying into
+COPY_NODE = node_class("CopyBackwards")
+COPY_NODE.name = lambda self: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]
+COPY = row("copy", lambda self, src: np.broadcast_to(src, self.shape), tensors="self src", node="CopyBackwards",
+           self=lambda grad: zeros_like(grad), src=lambda grad: grad)
+
+
+def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Copy the elements of ``src``, broadcast and cast, into this tensor (source: ``torch.Tensor.copy_``)."""
+    recording = is_recording()
+    if not isinstance(src, TensorBase):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    check_inplace(self, recording)
+    source = src.array
+    shape = self.array.shape
+    if source.shape != shape:
+        try:
+            source = np.broadcast_to(source, shape)
+        except ValueError:
+            raise expand_error(shape_of(src), shape) from None
+    if source.dtype.kind == "c" and self.array.dtype.kind != "c":
+        source = source.real
+    node = COPY.node_for((self, src), self.dtype) if recording else None
+    np.copyto(self.array, source, casting="unsafe")
+    counter_of(self).value += 1
+    if node is not None:
+        if shape_of(src) != shape_of(self) or src.dtype is not self.dtype:
+            node._metas = (None, (shape_of(src), src.dtype))
+        rebase_history(self, node)
+    return self
+
+
+def expand_error(have: Any, want: Any) -> RuntimeError:
+    """Torch's words for a shape that does not expand."""
+    have, want = list(have), list(want)
+    if len(have) > len(want):
+        return RuntimeError(f"output with shape {want} doesn't match the broadcast shape {have}")
+    for i in range(1, len(have) + 1):
+        if have[-i] != want[-i] and have[-i] != 1:
+            return RuntimeError(
+                f"The expanded size of the tensor ({want[-i]}) must match the existing size ({have[-i]}) at non-singleton "
+                f"dimension {len(want) - i}.  Target sizes: {want}.  Tensor sizes: {have}")
+    return RuntimeError(f"output with shape {want} doesn't match the broadcast shape {have}")
+
+
+# ---------------------------------------------------------------- conjugation
+CONJ = elementwise("conj", np.conjugate, params="self", tensors="self", analytic=False, self=lambda grad: conj(grad))
+
+
+def conj(input: Any) -> Any:
+    """The complex conjugate; a real tensor is returned as it is (source: ``torch.conj``)."""
+    return CONJ.call1(input) if input.dtype.category == COMPLEX else input
+
+
+def is_differentiable(tensor: Any) -> bool:
+    """Whether a tensor's dtype can require gradients."""
+    return bool(tensor.dtype.category >= FLOAT)
+
+
+def sum_arrays(left: Any, right: Any) -> Any:
+    """The sum of two gradients."""
+    return left + right
+
+
+primitives.add = sum_arrays
+primitives.as_strided = strided_view
+primitives.as_strided_op = AS_STRIDED
+primitives.cast = cast
+primitives.clone = clone
+primitives.clone_as = clone_as
+primitives.layout_of = layout_of
+primitives.conj = conj
+primitives.copy_ = copy_
+primitives.sum_to = sum_to
+primitives.zeros = zeros
+

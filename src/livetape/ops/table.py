@@ -1,0 +1,171 @@
+"""How a row of the derivative table is declared, and the public function that follows from it.
+
+A row names its forward kernel and one formula an input; see `Op`. The node class, the in-place variant and ``out=``
+follow from it. `TABLE` holds every row by name.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.modes import is_recording, local, set_grad
+from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Elementwise, Op, argument_names
+from livetape._tape.tensor import TensorBase, counter_of, shape_of
+from livetape._tape.views import needs_gradient
+from livetape.dtypes import SCALAR_TYPE, can_cast
+from livetape.ops.nodes import node_class
+
+TABLE: dict[str, Op] = {}
+_PROMOTES = {"same": SAME, "float": TO_FLOAT, "bool": TO_BOOL}
+
+
+def camel(name: str) -> str:
+    """log_softmax becomes LogSoftmax, as in the names of torch's nodes."""
+    return "".join(part[:1].upper() + part[1:] for part in name.strip("_").split("_"))
+
+
+def _register(op: Op, node: str | None, key: str | None) -> None:
+    op.node_class = node_class(node or camel(op.name) + "Backward0")
+    key = key or op.name
+    if key in TABLE:
+        raise TypeError(f"two rows are called {key!r}")
+    TABLE[key] = op
+
+
+def row(name: str, kernel: Callable[..., Any], *, params: str | None = None, tensors: str = "self", node: str | None = None,
+        inplace_node: str | None = None, listed: bool = False, view: bool = False, outputs: int = 1,
+        analytic: bool = True, key: str | None = None, **formulas: Callable[..., Any]) -> Op:
+    """Declare an operation whose kernel is a function on arrays.
+
+    params     the kernel's arguments, where it is no Python function that tells them
+    tensors    the kernel's arguments that take tensors, separated by spaces
+    node       the node's name; default: CamelCase of ``name`` + "Backward0"
+    listed     the first argument is a list of tensors
+    view       the kernel returns a view of its first argument
+    outputs    how many results it returns (0: a list of any length)
+    analytic   False where complex gradients are handled by the formulas themselves
+    key        its name in the table, where several rows share ``name``
+    """
+    op = Op(name, kernel, tuple(params.split()) if params else argument_names(kernel), tuple(tensors.split()))
+    op.listed = listed
+    op.view = view
+    op.outputs = outputs
+    op.analytic = analytic
+    _register(op, node, key)
+    if inplace_node:
+        op.inplace_class = node_class(inplace_node)
+    op.derivative(**formulas)
+    return op
+
+
+def elementwise(name: str, kernel: Callable[..., Any], *, params: str | None = None, tensors: str | None = None,
+                promote: str = "same", node: str | None = None, analytic: bool = True, key: str | None = None,
+                **formulas: Callable[..., Any]) -> Elementwise:
+    """Declare an operation on corresponding elements.
+
+    promote    "same": the promoted dtype; "float": the default float for integers; "bool": bool
+    params     the kernel's arguments, for a ufunc of more than two or fewer than its own
+    """
+    if params is not None:
+        names = tuple(params.split())
+    elif isinstance(kernel, np.ufunc):
+        names = ("self", "other")[: kernel.nin]
+    else:
+        names = argument_names(kernel)
+    op = Elementwise(name, kernel, names, tuple((tensors or " ".join(n for n in names if n in ("self", "other"))).split()))
+    op.promotes = _PROMOTES[promote]
+    op.analytic = analytic
+    _register(op, node, key)
+    op.derivative(**formulas)
+    return op
+
+
+def unary(name: str, kernel: Callable[..., Any], doc: str, *, promote: str = "float", node: str | None = None,
+          analytic: bool = True, **formulas: Callable[..., Any]) -> Any:
+    """Declare a one-argument elementwise operation and return its public function.
+
+    The function carries the row as ``.row`` and its in-place variant as ``.inplace``.
+    """
+    op = elementwise(name, kernel, params="self", promote=promote, node=node, analytic=analytic, **formulas)
+    call, change = op.call1, op.inplace
+
+    def function(input: Any, *, out: Any = None) -> Any:
+        if out is None:
+            return call(input)
+        return into(out, function, input)
+
+    def inplace(self: Any) -> Any:
+        return change(self)
+
+    return _named(function, inplace, op, doc)
+
+
+def binary(name: str, kernel: Callable[..., Any], doc: str, *, promote: str = "same", node: str | None = None,
+           analytic: bool = True, **formulas: Callable[..., Any]) -> Any:
+    """Declare a two-argument elementwise operation and return its public function, as `unary` does."""
+    op = elementwise(name, kernel, params="self other", tensors="self other", promote=promote, node=node,
+                     analytic=analytic, **formulas)
+    call, change = op.call2, op.inplace
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        if out is None:
+            return call(input, other)
+        return into(out, function, input, other)
+
+    def inplace(self: Any, other: Any) -> Any:
+        return change(self, other)
+
+    return _named(function, inplace, op, doc)
+
+
+def _named(function: Any, inplace: Any, op: Op, doc: str) -> Any:
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = f"{doc}\n\nSource: ``torch.{op.name}``."
+    function.row = op
+    inplace.__name__ = inplace.__qualname__ = op.name + "_"
+    inplace.__doc__ = f"In-place `{op.name}`."
+    function.inplace = inplace
+    return function
+
+
+def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run ``function`` and write its result into the tensor (or tuple of tensors) ``out``, which is resized to fit."""
+    name = function.__name__
+    targets = (out,) if isinstance(out, TensorBase) else tuple(out)
+    if is_recording():
+        for value in (*args, *kwargs.values(), *targets):
+            if isinstance(value, TensorBase) and needs_gradient(value):
+                raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+                                   "but one of the arguments requires grad.")
+    before = local.grad
+    set_grad(False)
+    try:
+        found = function(*args, **kwargs)
+    finally:
+        set_grad(before)
+    results = (found,) if isinstance(found, TensorBase) else tuple(found)
+    for target, result in zip(targets, results):
+        if not can_cast(result.dtype, target.dtype):
+            raise RuntimeError(f"result type {SCALAR_TYPE[result.dtype]} can't be cast to the desired output type "
+                               f"{SCALAR_TYPE[target.dtype]}")
+    for target, result in zip(targets, results):
+        size = shape_of(result)
+        if size != shape_of(target):
+            if target.array.size:
+                warnings.warn(
+                    f"An output with one or more elements was resized since it had shape {list(shape_of(target))}, which "
+                    f"does not match the required output shape {list(size)}. This behavior is deprecated, and in a future "
+                    "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
+                    "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).", UserWarning,
+                    stacklevel=3)
+            target.array = np.empty(size, target.dtype.np)
+            target.size = size
+        np.copyto(target.array, result.array, casting="unsafe")
+        counter_of(target).value += 1
+    if isinstance(out, TensorBase):
+        return out
+    return type(found)(targets) if type(found) is tuple or not hasattr(found, "_fields") else type(found)(*targets)

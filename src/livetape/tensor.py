@@ -1,0 +1,501 @@
+"""class Tensor: torch's properties and methods on the tape's TensorBase."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from livetape import dtypes, gradients, ops, printing
+from livetape._tape.modes import is_inferring
+from livetape._tape.tensor import (
+    TensorBase,
+    factory,
+    node_extras,
+    shape_of,
+    tensor_extras,
+    version_of,
+    wrap,
+)
+from livetape._tape.views import needs_gradient, refresh_view
+from livetape.device import device
+from livetape.hooks import RemovableHandle
+from livetape.layout import strided
+from livetape.operators import Operators
+from livetape.ops import casting
+from livetape.ops.nodes import GradNode, accumulator_of
+
+_CPU = device("cpu")
+_NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+    "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() "
+    "on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+    "github.com/pytorch/pytorch/pull/30531 for more informations.")
+_TO_SCALAR = ("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
+              "tensor.detach() first.")
+_warned: set[str] = set()
+
+
+class Tensor(Operators):
+    """A multi-dimensional array that may take part in the tape (source: ``torch.Tensor``)."""
+
+    __slots__ = ("__dict__", "__weakref__")
+    __array_priority__ = 1000
+
+    # ------------------------------------------------------------ what it is
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are recorded for this tensor."""
+        return needs_gradient(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if self.node is not None and needs_gradient(self):
+            if value:
+                return
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+        if value and self.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        self._set_recorded(value)
+
+    def _set_recorded(self, value: bool) -> None:
+        if value and self.inference and not is_inferring():
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self.recorded = bool(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set ``requires_grad`` in place (source: ``torch.Tensor.requires_grad_``)."""
+        if self.node is not None and needs_gradient(self) and not requires_grad:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+        if requires_grad and self.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        if self.node is None:
+            self._set_recorded(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the program made this tensor itself, rather than an operation on recorded tensors."""
+        return not needs_gradient(self) or self.node is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made this tensor; None for a leaf."""
+        if self.base is not None:
+            refresh_view(self)
+        return self.node if self.recorded else None
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that backward() has accumulated, or None."""
+        if self.gradient is None and self.node is not None and needs_gradient(self) and not (
+                self.extras is not None and self.extras.retains):
+            warnings.warn(_NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return self.gradient
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is None:
+            self.gradient = None
+            return
+        if not isinstance(value, TensorBase):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if value.dtype is not self.dtype:
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{dtypes.C_NAME[value.dtype]}' to a tensor with grad_dtype "
+                f"'{dtypes.SCALAR_TYPE[self.dtype]}'. The gradient must match the tensor's grad_dtype (defaults to the "
+                "tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any "
+                "dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+                "systems that assume they match.")
+        if shape_of(value) != shape_of(self):
+            raise RuntimeError(f"attempting to assign a gradient of size '{list(shape_of(value))}' to a tensor of size "
+                               f"'{list(shape_of(self))}'. Please ensure that the gradient and the tensor are the same size")
+        self.gradient = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.gradient = None
+
+    _grad = grad
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, unknown to the tape: changes through it go unnoticed."""
+        return casting.data_of(self)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        casting.set_data(self, value)
+
+    def detach_(self) -> Tensor:
+        """Forget this tensor's history (source: ``torch.Tensor.detach_``)."""
+        if self.base is not None:
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+                "function in torch/optim/optimizer.py as the solution.")
+        self.node = None
+        self.output_nr = 0
+        self.recorded = False
+        return self
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the extent of one dimension (source: ``torch.Tensor.size``)."""
+        size = shape_of(self)
+        if dim is None:
+            return size
+        n = len(size)
+        if not -n <= dim < n:
+            low, high = (-1, 0) if n == 0 else (-n, n - 1)
+            raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
+        return size[dim]
+
+    def dim(self) -> int:
+        """The number of dimensions (source: ``torch.Tensor.dim``)."""
+        return int(self.array.ndim)
+
+    ndimension = dim
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return int(self.array.ndim)
+
+    def numel(self) -> int:
+        """The number of elements (source: ``torch.Tensor.numel``)."""
+        return int(self.array.size)
+
+    nelement = numel
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The distance in memory, in elements, between neighbours along each dimension (source: ``torch.Tensor.stride``)."""
+        itemsize = self.array.itemsize
+        found = tuple(s // itemsize for s in self.array.strides)
+        return found if dim is None else found[dim]
+
+    def storage_offset(self) -> int:
+        """Where this tensor begins in its memory, in elements (source: ``torch.Tensor.storage_offset``)."""
+        return ops.storage_offset(self)
+
+    def element_size(self) -> int:
+        """The bytes of an element (source: ``torch.Tensor.element_size``)."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return int(self.array.size * self.dtype.itemsize)
+
+    @property
+    def device(self) -> Any:
+        """Where the memory is: always the CPU."""
+        return _CPU
+
+    @property
+    def layout(self) -> Any:
+        """How elements lie in memory: always strided."""
+        return strided
+
+    is_cuda = is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_meta = is_mps = is_xpu = is_nested = False
+    is_cpu = True
+    names: Any = None
+    grad_dtype = property(lambda self: self.dtype)
+
+    def get_device(self) -> int:
+        """-1, as for every CPU tensor (source: ``torch.Tensor.get_device``)."""
+        return -1
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating point one (source: ``torch.Tensor.is_floating_point``)."""
+        return bool(self.dtype.is_floating_point)
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex (source: ``torch.Tensor.is_complex``)."""
+        return bool(self.dtype.is_complex)
+
+    def is_signed(self) -> bool:
+        """Whether the dtype is signed (source: ``torch.Tensor.is_signed``)."""
+        return bool(self.dtype.is_signed)
+
+    def is_inference(self) -> bool:
+        """Whether this tensor was made in inference mode (source: ``torch.Tensor.is_inference``)."""
+        return bool(self.inference)
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """False: there is no other device to copy to (source: ``torch.Tensor.is_pinned``)."""
+        return False
+
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """The tensor itself (source: ``torch.Tensor.pin_memory``)."""
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether other processes see the memory (source: ``torch.Tensor.is_shared``)."""
+        return False
+
+    @property
+    def _version(self) -> int:
+        if self.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return int(version_of(self))
+
+    @property
+    def _base(self) -> Any:
+        return self.base
+
+    def _is_view(self) -> bool:
+        return self.base is not None
+
+    @property
+    def name(self) -> Any:
+        """The name given to the tensor, or None."""
+        return None if self.extras is None else self.extras.name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        tensor_extras(self).name = value
+
+    # ------------------------------------------------------------ gradients
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+                 inputs: Any = None) -> None:
+        """Add this tensor's gradient to the ``.grad`` of every leaf it depends on (source: ``torch.Tensor.backward``).
+
+        >>> import livetape as torch
+        >>> x = torch.tensor([1., 2.], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+        """
+        gradients.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf tensor in ``.grad`` (source: ``torch.Tensor.retain_grad``)."""
+        if not needs_gradient(self):
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        node = self.grad_fn
+        extras = tensor_extras(self)
+        if node is None or extras.retains:
+            return
+        extras.retains = True
+        kept = node_extras(node)
+        if kept.retained is None:
+            kept.retained = {}
+        kept.retained[int(self.output_nr)] = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was asked for."""
+        return self.extras is not None and bool(self.extras.retains)
+
+    def register_hook(self, hook: Any) -> RemovableHandle:
+        """Call ``hook(grad)`` when the gradient is there; it may return another (source: ``torch.Tensor.register_hook``)."""
+        if not needs_gradient(self):
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        node = self.grad_fn
+        if node is None:
+            extras = tensor_extras(self)
+            if extras.hooks is None:
+                extras.hooks = OrderedDict()
+            return RemovableHandle.added(extras.hooks, hook)
+        kept = node_extras(node)
+        if kept.tensor_hooks is None:
+            kept.tensor_hooks = {}
+        return RemovableHandle.added(kept.tensor_hooks.setdefault(int(self.output_nr), OrderedDict()), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> RemovableHandle:
+        """Call ``hook(tensor)`` after a leaf has received its gradient (source: the torch method of that name)."""
+        if not needs_gradient(self):
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        extras = tensor_extras(self)
+        if extras.accumulate_hooks is None:
+            extras.accumulate_hooks = OrderedDict()
+        return RemovableHandle.added(extras.accumulate_hooks, hook)
+
+    @property
+    def _backward_hooks(self) -> Any:
+        return None if self.extras is None else self.extras.hooks
+
+    def _gradient_edge(self) -> tuple[Any, int]:
+        node: GradNode | None = self.grad_fn
+        return (accumulator_of(self), 0) if node is None else (node, int(self.output_nr))
+
+    # ------------------------------------------------------------ as a Python value
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return printing.tensor_str(self, contents=tensor_contents)
+
+    def __format__(self, spec: str) -> str:
+        return printing.tensor_format(self, spec)
+
+    def __bool__(self) -> bool:
+        array = self.array
+        if array.size != 1:
+            if array.size == 0:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(array.reshape(()))
+
+    def _scalar(self) -> Any:
+        if self.array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        if needs_gradient(self) and "scalar" not in _warned:
+            _warned.add("scalar")
+            warnings.warn(_TO_SCALAR, UserWarning, stacklevel=3)
+        return casting.item(self)
+
+    def __float__(self) -> float:
+        return float(self._scalar())
+
+    def __int__(self) -> int:
+        return int(self._scalar())
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar())
+
+    def __index__(self) -> int:
+        if self.array.size != 1 or self.dtype.category >= dtypes.FLOAT:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.array.reshape(()))
+
+    def __len__(self) -> int:
+        if self.array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return int(self.array.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(ops.unbind(self, 0))
+
+    def __reversed__(self) -> Tensor:
+        return self if self.array.ndim == 0 else ops.flip(self, (0,))
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (TensorBase, int, float, complex, bool, np.generic)):
+            return bool(ops.any(self == element))
+        raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                           f"{type(element)}.")
+
+    def __abs__(self) -> Tensor:
+        return ops.abs(self)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        array = casting.numpy(self)
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        if array.dtype == np.bool_:
+            array = array.astype(np.uint8)
+        return ops.from_numpy(np.asarray(array))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if self.node is not None and needs_gradient(self):
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If "
+                "you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001")
+        if id(self) in memo:
+            return memo[id(self)]
+        twin = _like(type(self), self.array.copy("K"), self)
+        memo[id(self)] = twin
+        twin.recorded = self.recorded
+        if self.gradient is not None:
+            twin.gradient = self.gradient.__deepcopy__(memo)  # type: ignore[attr-defined]
+        for key, value in self.__dict__.items():
+            twin.__dict__[key] = _deepcopy(value, memo)
+        return twin
+
+    def __copy__(self) -> Any:
+        twin = _like(type(self), self.array, self)
+        twin.recorded = self.recorded
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        state = dict(self.__dict__) or None
+        return (rebuild_tensor, (type(self), np.ascontiguousarray(self.array), self.dtype.name, needs_gradient(self), state))
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(super().__dir__()) - _INTERNAL)
+
+    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+                   **rest: Any) -> Any:
+        """A tensor from data, of this tensor's dtype (source: ``torch.Tensor.new_tensor``)."""
+        return ops.tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+    @classmethod
+    def _make_subclass(cls, subclass: Any, data: Any, require_grad: bool = False) -> Any:
+        twin = _like(subclass, data.array, data)
+        twin.version = data.version
+        twin.recorded = bool(require_grad)
+        return twin
+
+    def as_subclass(self, cls: Any) -> Any:
+        """The same tensor as an object of a subclass (source: ``torch.Tensor.as_subclass``)."""
+        twin = _like(cls, self.array, self)
+        view = ops.view_as(self, self)
+        twin.node, twin.output_nr, twin.recorded = view.node, view.output_nr, view.recorded
+        return twin
+
+    __torch_function__ = None
+
+
+Tensor.__module__ = "torch"
+_INTERNAL = {"array", "base", "creation", "extras", "gradient", "inference", "node", "recorded", "slot", "version",
+             "view_version"}
+
+
+def _deepcopy(value: Any, memo: dict[int, Any]) -> Any:
+    """A deep copy of an attribute of a tensor."""
+    return copy.deepcopy(value, memo)
+
+
+def _like(cls: Any, array: Any, source: Any) -> Any:
+    """An object of a tensor class around ``array``, with the dtype of ``source``."""
+    twin = Tensor.__new__(cls)
+    TensorBase.__init__(twin)
+    twin.array = array
+    twin.dtype = source.dtype
+    return twin
+
+
+def rebuild_tensor(cls: Any, array: Any, dtype: str, requires_grad: bool, state: Any) -> Any:
+    """A pickled tensor: its values, as a leaf."""
+    twin = _like(cls, array, wrap(array, dtypes.by_name(dtype), None))
+    twin.recorded = requires_grad
+    if state:
+        twin.__dict__.update(state)
+    return twin
+
+
+def _fill_legacy(tensor: Any, args: tuple[Any, ...]) -> None:
+    """``torch.Tensor(2, 3)``: uninitialised of that size; ``torch.Tensor([1, 2])``: these values, as floats."""
+    made = ops.legacy_tensor(*args)
+    tensor.array, tensor.dtype = made.array, made.dtype
+
+
+for _module in ops.MODULES:
+    for _name, _function in _module.METHODS.items():
+        setattr(Tensor, _name, _function)
+factory.tensor = Tensor
+factory.legacy = _fill_legacy

@@ -1,0 +1,20 @@
+"""What each thread has of its own: its grad mode, inference mode, hooks and interposers."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+
+class ThreadModes(threading.local):
+    """One thread's modes. ``recording`` is derived: grad mode is on and inference mode is off."""
+
+    grad: bool = True
+    inference: bool = False
+    recording: bool = True
+    interposers: tuple[Any, ...] = ()
+    saved_hooks: tuple[Any, ...] = ()
+    saved_hooks_refused: str | None = None
+
+
+local = ThreadModes()
