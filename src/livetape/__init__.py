@@ -67,7 +67,8 @@ chalf = complex32
 
 for _module in _ops.MODULES:
     for _name in getattr(_module, "FUNCTIONS", ()):
-        globals()[_name] = getattr(_module, _name)
+        if hasattr(_module, _name):
+            globals()[_name] = getattr(_module, _name)
 
 # torch computes inf and nan without a word
 _np.seterr(all="ignore")

@@ -6,32 +6,35 @@ from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
+from livetape._tape.elementwise import Elementwise
 from livetape._tape.promotion import of_number
-from livetape._tape.record import Elementwise
 from livetape._tape.tensor import TensorBase
 from livetape.ops import arithmetic, compare, indexing, products
 
-ADD: Final[Elementwise] = arithmetic.ADD
-SUB: Final[Elementwise] = arithmetic.SUB
-MUL: Final[Elementwise] = arithmetic.mul.row
-DIV: Final[Elementwise] = arithmetic.DIV
-EQ: Final[Elementwise] = compare.eq.row
-NE: Final[Elementwise] = compare.ne.row
-LT: Final[Elementwise] = compare.lt.row
-LE: Final[Elementwise] = compare.le.row
-GT: Final[Elementwise] = compare.gt.row
-GE: Final[Elementwise] = compare.ge.row
 OPS: Final[Any] = arithmetic
-MATMUL: Final[Any] = products.matmul
-NEG: Final[Any] = arithmetic.neg
-GETITEM: Final[Any] = indexing.getitem
-SETITEM: Final[Any] = indexing.setitem
-AND: Final[Any] = compare.bitwise_and
-OR: Final[Any] = compare.bitwise_or
-XOR: Final[Any] = compare.bitwise_xor
-NOT: Final[Any] = compare.bitwise_not
-SHIFT_LEFT: Final[Any] = compare.bitwise_left_shift
-SHIFT_RIGHT: Final[Any] = compare.bitwise_right_shift
+_COMPARE: Final[Any] = compare
+_PRODUCTS: Final[Any] = products
+_INDEXING: Final[Any] = indexing
+
+ADD: Final[Elementwise] = OPS.ADD
+MUL: Final[Elementwise] = OPS.mul.row
+DIV: Final[Elementwise] = OPS.DIV
+EQ: Final[Elementwise] = _COMPARE.eq.row
+NE: Final[Elementwise] = _COMPARE.ne.row
+LT: Final[Elementwise] = _COMPARE.lt.row
+LE: Final[Elementwise] = _COMPARE.le.row
+GT: Final[Elementwise] = _COMPARE.gt.row
+GE: Final[Elementwise] = _COMPARE.ge.row
+MATMUL: Final[Any] = _PRODUCTS.matmul
+NEG: Final[Any] = OPS.neg
+GETITEM: Final[Any] = _INDEXING.getitem
+SETITEM: Final[Any] = _INDEXING.setitem
+AND: Final[Any] = _COMPARE.bitwise_and
+OR: Final[Any] = _COMPARE.bitwise_or
+XOR: Final[Any] = _COMPARE.bitwise_xor
+NOT: Final[Any] = _COMPARE.bitwise_not
+SHIFT_LEFT: Final[Any] = _COMPARE.bitwise_left_shift
+SHIFT_RIGHT: Final[Any] = _COMPARE.bitwise_right_shift
 
 
 def is_operand(value: object) -> bool:
@@ -48,9 +51,13 @@ class Operators(TensorBase):
     __slots__ = ()
 
     def __add__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return ADD.pair(self, other)
         return ADD.call2(self, other) if is_operand(other) else NotImplemented
 
     def __radd__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return ADD.pair(self, other)
         return ADD.call2(self, other) if is_operand(other) else NotImplemented
 
     def __sub__(self, other: object) -> Any:
@@ -60,12 +67,18 @@ class Operators(TensorBase):
         return OPS.rsub(self, other) if is_operand(other) else NotImplemented
 
     def __mul__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return MUL.pair(self, other)
         return MUL.call2(self, other) if is_operand(other) else NotImplemented
 
     def __rmul__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return MUL.pair(self, other)
         return MUL.call2(self, other) if is_operand(other) else NotImplemented
 
     def __truediv__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return DIV.pair(self, other)
         return DIV.call2(self, other) if is_operand(other) else NotImplemented
 
     def __rtruediv__(self, other: object) -> Any:
@@ -171,21 +184,33 @@ class Operators(TensorBase):
         return SHIFT_RIGHT.inplace(self, other) if is_operand(other) else NotImplemented
 
     def __lt__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return LT.pair(self, other)
         return LT.call2(self, other) if is_operand(other) else NotImplemented
 
     def __le__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return LE.pair(self, other)
         return LE.call2(self, other) if is_operand(other) else NotImplemented
 
     def __gt__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return GT.pair(self, other)
         return GT.call2(self, other) if is_operand(other) else NotImplemented
 
     def __ge__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return GE.pair(self, other)
         return GE.call2(self, other) if is_operand(other) else NotImplemented
 
     def __eq__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return EQ.pair(self, other)
         return EQ.call2(self, other) if is_operand(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
+        if isinstance(other, TensorBase):
+            return NE.pair(self, other)
         return NE.call2(self, other) if is_operand(other) else NotImplemented
 
     def __hash__(self) -> int:

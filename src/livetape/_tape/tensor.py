@@ -9,7 +9,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from livetape._tape.modes import is_inferring, state
 from livetape.dtypes import dtype, float32, of_numpy
-from livetape.size import SCALAR, size_of
+from livetape.size import size_of
 
 NDARRAY: Final = np.ndarray
 
@@ -277,4 +277,4 @@ def tensor_extras(tensor: TensorBase) -> TensorExtras:
     return extras
 
 
-__all__ = ["SCALAR"]
+

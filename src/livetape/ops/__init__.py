@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
-NAMES = ["basics", "arithmetic", "compare", "pointwise", "combine", "shape", "joining", "diagonal", "products", "reduce",
+NAMES = ["basics", "arithmetic", "compare", "pointwise", "rounding", "special", "complexes", "combine", "choose", "smooth", "shape", "reshaping", "joining", "diagonal", "products", "reduce",
          "norms", "sorting", "scan", "indexing", "gathering", "creation", "sampling", "casting", "activation", "softmax",
          "loss", "dropout", "embedding", "normalization", "conv", "pooling", "padding", "pixel", "interpolate"]
 MODULES: list[Any] = []
@@ -15,7 +15,8 @@ for _name in NAMES:
     _module = importlib.import_module(f"livetape.ops.{_name}")
     MODULES.append(_module)
     for _attr in [*getattr(_module, "FUNCTIONS", ()), *getattr(_module, "FUNCTIONAL", ())]:
-        globals()[_attr] = getattr(_module, _attr)
+        if hasattr(_module, _attr):
+            globals()[_attr] = getattr(_module, _attr)
     if not hasattr(_module, "METHODS"):
         _module.METHODS = {}
 from livetape.ops.basics import storage_offset  # noqa: E402, F401

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.elementwise import Elementwise
 from livetape._tape.modes import is_recording, local, set_grad
-from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Elementwise, Op, argument_names
+from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Op, argument_names
 from livetape._tape.tensor import TensorBase, counter_of, shape_of
 from livetape._tape.views import needs_gradient
 from livetape.dtypes import SCALAR_TYPE, can_cast

@@ -1,0 +1,295 @@
+"""Elementwise: operations on corresponding elements, with broadcasting and promotion; the hot path of the tape."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from mypy_extensions import i64, mypyc_attr
+
+from livetape import size as sizes
+from livetape._tape.explain import argument_error, binary_error, check_expands
+from livetape._tape.modes import interpose, is_recording, state
+from livetape._tape.promotion import promote
+from livetape._tape.record import TO_BOOL, TO_FLOAT, Op
+from livetape._tape.tensor import NDARRAY, Edge, Node, TensorBase, counter_of, shape_of, wrap
+from livetape._tape.views import check_inplace, edge_of, refresh_view
+from livetape.dtypes import FLOAT, INTEGER, boolean, default, dtype, of_numpy
+
+SCALAR: Final[Any] = sizes.SCALAR
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Elementwise(Op):
+    """An operation on corresponding elements: inputs broadcast and promote; the kernel is a ufunc or takes like one."""
+
+    def is_elementwise(self) -> bool:
+        return True
+
+    # ------------------------------------------------------------ one argument
+    def call1(self, a: Any) -> TensorBase:
+        """Run a one-argument row."""
+        if not isinstance(a, TensorBase):
+            raise argument_error(self.name, 0, a)
+        if state.interposed != 0:
+            done: TensorBase = interpose(self, (a,), {}, self.run_plain)
+            return done
+        kind = a.dtype
+        x = a.array
+        if kind.category < FLOAT:
+            if self.promotes == TO_FLOAT:
+                kind = default.dtype
+                x = x.astype(kind.np)
+        size = a._size
+        out: Any
+        if size is SCALAR and self.is_ufunc:
+            out = self.kernel(x, out=...)
+        else:
+            out = self.kernel(x)
+            if type(out) is not NDARRAY:
+                out = np.asarray(out)
+        if self.promotes == TO_BOOL:
+            kind = boolean
+        elif out.dtype is not kind.found:
+            kind = of_numpy(out.dtype)
+        result = wrap(out, kind, size)
+        if self.formulas:
+            if a.base is not None:
+                refresh_view(a)
+            if a.recorded and is_recording() and kind.category >= FLOAT:
+                node: Node = self.node_class()
+                node._op = self
+                if a.node is None:
+                    node._edges = (a,)
+                elif a.output_nr == 0:
+                    node._edges = (a.node,)
+                else:
+                    node._edges = (Edge(a.node, a.output_nr),)
+                result.node = node
+                result.recorded = True
+                if kind is not a.dtype:
+                    node._metas = ((None, a.dtype),)
+                self.save(node, (a,), (result,), 1)
+        return result
+
+    # ------------------------------------------------------------ two arguments
+    def call2(self, a: Any, b: Any) -> TensorBase:
+        """Run a two-argument row; either argument may be a Python number."""
+        if isinstance(a, TensorBase):
+            if isinstance(b, TensorBase):
+                return self.pair(a, b)
+            if type(b) is float or type(b) is int:
+                return self.number(a, b)
+        return self.mixed(a, b)
+
+    def pair(self, a: TensorBase, b: TensorBase) -> TensorBase:
+        """`call2` for two tensors: the plain case is two of the same dtype and shape."""
+        kind = a.dtype
+        if kind is not b.dtype or state.interposed != 0 or (self.promotes == TO_FLOAT and kind.category < FLOAT):
+            return self.mixed(a, b)
+        size = shape_of(a)
+        other = shape_of(b)
+        if size is not other and size != other:
+            return self.mixed(a, b)
+        out: Any
+        if size is SCALAR and self.is_ufunc:
+            out = self.kernel(a.array, b.array, out=...)
+        else:
+            out = self.kernel(a.array, b.array)
+            if type(out) is not NDARRAY:
+                out = np.asarray(out)
+        if self.promotes == TO_BOOL:
+            return wrap(out, boolean, size)
+        result = wrap(out, kind, size)
+        if a.recorded or b.recorded or a.base is not None or b.base is not None:
+            self.record2(a, b, result, False)
+        return result
+
+    def number(self, a: TensorBase, b: Any) -> TensorBase:
+        """`call2` for a tensor and a Python float or int: the plain case is a number that does not change the dtype."""
+        kind = a.dtype
+        if state.interposed != 0 or not (
+            kind.category >= FLOAT or (kind.category == INTEGER and type(b) is int and self.promotes != TO_FLOAT)
+        ):
+            return self.mixed(a, b)
+        size = a._size
+        out: Any
+        if size is SCALAR and self.is_ufunc:
+            out = self.kernel(a.array, kind.scalar(b), out=...)
+        else:
+            out = self.kernel(a.array, kind.scalar(b))
+            if type(out) is not NDARRAY:
+                out = np.asarray(out)
+        if self.promotes == TO_BOOL:
+            return wrap(out, boolean, size)
+        result = wrap(out, kind, size)
+        if a.recorded or a.base is not None:
+            self.record2(a, b, result, False)
+        return result
+
+    def mixed(self, a: Any, b: Any) -> TensorBase:
+        """`call2` in general: with promotion, broadcasting and interposers."""
+        if state.interposed != 0:
+            done: TensorBase = interpose(self, (a, b), {}, self.run2)
+            return done
+        return self.run2(a, b)
+
+    def run2(self, a: Any, b: Any) -> TensorBase:
+        """`mixed` below the interposers."""
+        kind = promote(self.name, a, b)
+        if self.promotes == TO_FLOAT and kind.category < FLOAT:
+            kind = default.dtype
+        x = a.array if isinstance(a, TensorBase) else kind.scalar(a)
+        y = b.array if isinstance(b, TensorBase) else kind.scalar(b)
+        wide = kind.np
+        if x.dtype is not wide:
+            x = x.astype(wide)
+        if y.dtype is not wide:
+            y = y.astype(wide)
+        size: Any = None
+        if isinstance(a, TensorBase):
+            size = shape_of(a)
+            if isinstance(b, TensorBase) and size != shape_of(b):
+                size = None
+        else:
+            size = shape_of(b)
+        try:
+            out: Any = self.kernel(x, y)
+        except ValueError:
+            raise binary_error(self.name, a, b) from None
+        if type(out) is not NDARRAY:
+            out = np.asarray(out)
+        if self.promotes == TO_BOOL:
+            return wrap(out, boolean, size)
+        result = wrap(out, kind, size)
+        self.record2(a, b, result, True)
+        return result
+
+    def record2(self, a: Any, b: Any, result: TensorBase, differs: bool) -> None:
+        """Append a node for a two-argument call if an input needs a gradient."""
+        if not self.formulas or result.dtype.category < FLOAT:
+            return
+        mask: i64 = 0
+        if isinstance(a, TensorBase):
+            if a.base is not None:
+                refresh_view(a)
+            if a.recorded and self.of_input[0] is not None:
+                mask = 1
+        if isinstance(b, TensorBase):
+            if b.base is not None:
+                refresh_view(b)
+            if b.recorded and self.of_input[1] is not None:
+                mask |= 2
+        if mask == 0 or not is_recording():
+            return
+        node: Node = self.node_class()
+        node._op = self
+        node._edges = (edge_of(a) if mask & 1 else None, edge_of(b) if mask & 2 else None)
+        result.node = node
+        result.recorded = True
+        if differs:
+            node._metas = (
+                (shape_of(a), a.dtype) if isinstance(a, TensorBase) else None,
+                (shape_of(b), b.dtype) if isinstance(b, TensorBase) else None,
+            )
+        if self.plan(mask) or state.watching:
+            self.save(node, (a, b), (result,), mask)
+
+    def run(self, values: tuple[Any, ...]) -> Any:
+        count = len(values)
+        if count == 1:
+            return self.call1(values[0])
+        if count == 2:
+            return self.run2(values[0], values[1])
+        return self.run_many(values)
+
+    def run_many(self, values: tuple[Any, ...]) -> TensorBase:
+        """Run a row with three tensors, or with arguments that are no tensors."""
+        tensors: list[Any] = [values[at] for at in self.tensor_at]
+        kind = tensors[0].dtype if isinstance(tensors[0], TensorBase) else promote(self.name, tensors[0], tensors[-1])
+        for t in tensors[1:]:
+            if not isinstance(t, TensorBase) or t.dtype is not kind or not isinstance(tensors[0], TensorBase):
+                kind = promote(self.name, *tensors)
+                break
+        if self.promotes == TO_FLOAT and kind.category < FLOAT:
+            kind = default.dtype
+        arrays: list[Any] = list(values)
+        wide = kind.np
+        differs = False
+        size: Any = None
+        for at in self.tensor_at:
+            value = values[at]
+            if isinstance(value, TensorBase):
+                x = value.array
+                if x.dtype is not wide:
+                    x = x.astype(wide)
+                    differs = True
+                arrays[at] = x
+                if size is None:
+                    size = shape_of(value)
+                elif size is not shape_of(value) and size != shape_of(value):
+                    differs = True
+            else:
+                arrays[at] = kind.scalar(value)
+        try:
+            out = self.kernel(*arrays)
+        except ValueError:
+            raise binary_error(self.name, *tensors) from None
+        if type(out) is not NDARRAY:
+            out = np.asarray(out)
+        result = wrap(out, boolean if self.promotes == TO_BOOL else kind, None)
+        node = self.node_for(values, result.dtype)
+        if node is not None:
+            result.node = node
+            result.recorded = True
+            if differs or shape_of(result) != size:
+                node._metas = tuple([(shape_of(t), t.dtype) if isinstance(t, TensorBase) else None for t in tensors])
+            mask: i64 = 0
+            for i, edge in enumerate(node._edges):
+                if edge is not None:
+                    mask |= 1 << i
+            self.save(node, values, (result,), mask)
+        return result
+
+    # ------------------------------------------------------------ in place
+    def run_inplace(self, *values: Any) -> Any:
+        target: TensorBase = values[0]
+        recording = is_recording()
+        check_inplace(target, recording)
+        tensors: list[Any] = [values[at] for at in self.tensor_at]
+        kind = target.dtype
+        if len(tensors) > 1:
+            kind = promote(self.name, *tensors)
+        if self.promotes == TO_FLOAT and kind.category < FLOAT:
+            kind = default.dtype
+        arrays: list[Any] = list(values)
+        wide = kind.np
+        for at in self.tensor_at:
+            value = values[at]
+            if isinstance(value, TensorBase):
+                x = value.array
+                arrays[at] = x if x.dtype is wide else x.astype(wide)
+            else:
+                arrays[at] = kind.scalar(value)
+        out: Any
+        if self.is_ufunc and kind is target.dtype and self.promotes != TO_BOOL:
+            # straight into the target's memory; a shape that does not fit is found before anything is written
+            for t in tensors[1:]:
+                if isinstance(t, TensorBase) and shape_of(t) is not shape_of(target):
+                    check_expands(self.name, target, t)
+            node = self.node_for(values, kind) if recording else None
+            if node is not None:
+                values = self.originals(node, values)
+            self.kernel(*arrays, out=target.array)
+            counter_of(target).value += 1
+            if node is not None:
+                self.attach_inplace(node, target, values)
+            return target
+        try:
+            out = self.kernel(*arrays)
+        except ValueError:
+            raise binary_error(self.name, *tensors) from None
+        if type(out) is not NDARRAY:
+            out = np.asarray(out)
+        self.write(target, out, kind if self.promotes != TO_BOOL else boolean, values, recording)
+        return target
