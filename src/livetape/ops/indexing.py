@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.modes import is_recording, state
-from livetape._tape.tensor import DEFAULT, NDARRAY, NO_GRAD, TensorBase, counter_of, from_array, make_view, shape_of, wrap
+from livetape._tape.tensor import (
+    DEFAULT,
+    NDARRAY,
+    NO_GRAD,
+    TensorBase,
+    counter_of,
+    from_array,
+    make_view,
+    shape_of,
+    wrap,
+)
 from livetape._tape.views import check_inplace, needs_gradient
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
 from livetape.kernels.scatter import add_at
@@ -25,12 +35,12 @@ FULL = slice(None)
 
 # ---------------------------------------------------------------- the views
 def _select(self: Any, dim: int, index: int) -> Any:
-    return self[(FULL,) * dim + (index, ...)]
+    return self[(*(FULL,) * dim, index, ...)]
 
 
 def _select_backward(grad: Any, size: Any, dim: int, index: int) -> Any:
     total = np.zeros(size, grad.dtype)
-    total[(FULL,) * dim + (index,)] = grad
+    total[(*(FULL,) * dim, index)] = grad
     return total
 
 
@@ -41,12 +51,12 @@ SELECT_BACKWARD = row("select_backward", _select_backward, tensors="grad",
 
 
 def _slice(self: Any, dim: int, start: int, end: int, step: int) -> Any:
-    return self[(FULL,) * dim + (slice(start, end, step),)]
+    return self[(*(FULL,) * dim, slice(start, end, step))]
 
 
 def _slice_backward(grad: Any, size: Any, dim: int, start: int, end: int, step: int) -> Any:
     total = np.zeros(size, grad.dtype)
-    total[(FULL,) * dim + (slice(start, end, step),)] = grad
+    total[(*(FULL,) * dim, slice(start, end, step))] = grad
     return total
 
 
@@ -56,10 +66,11 @@ SLICE = row("slice", _slice, view=True,
 SLICE_BACKWARD = row("slice_backward", _slice_backward, tensors="grad",
                      grad=lambda grad, dim, start, end, step: SLICE.apply((grad, dim, start, end, step)))
 
-UNSQUEEZE = row("unsqueeze", lambda self, dim: self[(FULL,) * dim + (None,)] if self.ndim or dim else self[None], view=True,
+UNSQUEEZE = row("unsqueeze", lambda self, dim: self[(*(FULL,) * dim, None)], view=True,
+                inplace_node="UnsqueezeBackward1",
                 self=lambda grad, dim: SQUEEZE_DIM.apply((grad, dim)))
-SQUEEZE_DIM = row("squeeze", lambda self, dim: self[(FULL,) * dim + (0, ...)] if self.ndim and self.shape[dim] == 1
-                  else self[...], view=True, node="SqueezeBackward1", key="squeeze.dim",
+SQUEEZE_DIM = row("squeeze", lambda self, dim: self.squeeze(dim) if self.ndim and self.shape[dim] == 1 else self[...],
+                  view=True, node="SqueezeBackward1", inplace_node="SqueezeBackward4", key="squeeze.dim",
                   self=lambda grad, self_size, dim:
                       UNSQUEEZE.apply((grad, dim)) if self_size and self_size[dim] == 1 else grad)
 ALIAS = row("alias", lambda self: self[...], view=True, self=lambda grad: grad)
@@ -67,7 +78,8 @@ ALIAS = row("alias", lambda self: self[...], view=True, self=lambda grad: grad)
 # ---------------------------------------------------------------- gathering
 INDEX = row("index", lambda self, indices: _gather(self, indices), tensors="self indices",
             self=lambda grad, self_size, indices: INDEX_BACKWARD.apply((grad, self_size, indices)))
-INDEX_BACKWARD = row("index_backward", lambda grad, size, indices: _put_back(grad, size, indices), tensors="grad indices",
+INDEX_BACKWARD = row("index_backward", lambda grad, size, indices: _put_back(grad, size, indices), tensors="grad "
+                                                                                                           "indices",
                      node="IndexPutBackward0", grad=lambda grad, indices: INDEX.apply((grad, indices)))
 INDEX_PUT = row("index_put", lambda self, indices, values, accumulate: _index_put(self, indices, values, accumulate),
                 tensors="self indices values",
@@ -123,7 +135,8 @@ def index_error(shape: Any, key: tuple[Any, ...]) -> IndexError:
         if type(k) is NDARRAY and k.size:
             outside = k[(k < -shape[dim]) | (k >= shape[dim])]
             if outside.size:
-                return IndexError(f"index {int(outside.flat[0])} is out of bounds for dimension {dim} with size {shape[dim]}")
+                return IndexError(f"index {int(outside.flat[0])} is out of bounds for dimension {dim} with size "
+                                  f"{shape[dim]}")
     return IndexError("index is out of bounds")
 
 
@@ -149,7 +162,8 @@ def write(target: Any, indices: Any, values: Any, accumulate: bool) -> None:
         raise index_error(target.shape, key) from None
     except ValueError:
         want = target[key].shape
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+                           "indexing "
                            f"result of shape {list(want)}") from None
 
 
@@ -162,7 +176,8 @@ def _index_zero(self: Any, indices: Any) -> Any:
 # ---------------------------------------------------------------- what stands between the brackets
 _DEPRECATED = (
     "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
-    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+    "which "
     "will result either in an error or a different result")
 _BYTE = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 
@@ -235,7 +250,8 @@ def _dimensions_of(item: Any) -> int:
 
 def _select_error(index: int, dim: int, shape: Any) -> IndexError:
     if not shape:
-        return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+        return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
+                          "C++ to "
                           "convert a 0-dim tensor to a number")
     return IndexError(f"index {index} is out of bounds for dimension {dim} with size {shape[dim]}")
 
@@ -358,7 +374,7 @@ def _to_index(item: Any) -> Any:
 
 
 def sliced_by(self: Any, reading: Reading, alias: bool) -> Any:
-    """The view that the basic part of an index makes; the tensor itself if there is none and no ``alias`` is asked for."""
+    """The view that the basic part of an index makes; without any the tensor itself, or its alias if asked for."""
     if not reading.steps and not alias:
         return self
     recording = is_recording()
@@ -377,7 +393,8 @@ def getitem(self: Any, index: Any) -> Any:
     """``self[index]`` (source: ``torch.Tensor.__getitem__``)."""
     if type(index) is int:
         try:
-            array = self.array[index, ...]
+            array = self.array
+            array = array[index] if array.ndim > 1 else array[index, ...]
         except IndexError:
             raise _select_error(index, 0, shape_of(self)) from None
         if state.interposed == 0:
@@ -445,7 +462,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     indices = tuple([i for i in reading.indices if i is not _COVERED])
     if value.dtype is not self.dtype and value.array.ndim:
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                           f"{SCALAR_TYPE[self.dtype]} for the destination and {SCALAR_TYPE[value.dtype]} for the source.")
+                           f"{SCALAR_TYPE[self.dtype]} for the destination and {SCALAR_TYPE[value.dtype]} for the "
+                           "source.")
     put_(target, indices, value)
 
 

@@ -1,0 +1,608 @@
+"""The same elements in another shape: views where memory allows, else copies."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.modes import state
+from livetape._tape.tensor import NDARRAY, TensorBase, counter_of, shape_of, wrap
+from livetape.dtypes import SCALAR_TYPE, dtype
+from livetape.ops.basics import EXPAND, clone_as, conj, sum_to
+from livetape.ops.dims import is_integer, no_overload, wrap_dim, wrap_dims
+from livetape.ops.indexing import SQUEEZE_DIM, UNSQUEEZE
+from livetape.ops.options import ints, need_tensor
+from livetape.ops.reshaping import as_strided_, change_shape, resize_, resize_as_
+from livetape.ops.table import row
+from livetape.size import Size
+
+# ---------------------------------------------------------------- view and reshape
+VIEW = row("view", lambda self, size: self.reshape(size, copy=False), view=True,
+           self=lambda grad, self_size: reshape(grad, self_size))
+UNSAFE_VIEW = row("unsafe_view", lambda self, size: self.reshape(size), self=lambda grad, self_size:
+                  reshape(grad, self_size))
+_INCOMPATIBLE = ("view size is not compatible with input tensor's size and stride (at least one dimension spans "
+                 "across two "
+                 "contiguous subspaces). Use .reshape(...) instead.")
+
+
+def view(input: Any, *args: Any, size: Any = None, dtype: Any = None) -> Any:
+    """A view of another shape, or, given a dtype, of the same bytes (source: ``torch.Tensor.view``).
+
+    >>> import livetape as torch
+    >>> torch.arange(6).view(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
+    if len(args) != 1:
+        wanted = args
+    else:
+        wanted = args[0]
+        if type(wanted) is int:
+            wanted = args
+    array = input.array
+    if type(wanted) is tuple or type(wanted) is Size or type(wanted) is list:
+        try:
+            out = array.reshape(wanted) if array.flags.c_contiguous else array.reshape(wanted, copy=False)
+        except (ValueError, TypeError):
+            out = None
+        if out is not None and (not wanted or min(wanted) >= -1) and (array.size or -1 not in wanted):
+            if state.interposed == 0:
+                return VIEW.finish_views((input, out.shape), out)
+            return VIEW.apply((input, out.shape))
+    if dtype is not None or type(wanted) is _DTYPE:
+        return _view_dtype(input, wanted if dtype is None else dtype)
+    found = _viewed_size("view", input, args, size, "size")
+    try:
+        return VIEW.apply((input, found))
+    except ValueError:
+        raise RuntimeError(_INCOMPATIBLE) from None
+
+
+_DTYPE = dtype
+
+
+def _viewed_size(name: str, input: Any, args: tuple[Any, ...], size: Any, argument: str) -> tuple[int, ...]:
+    """The size that `view` or `reshape` is asked for, -1 replaced; torch's errors for what cannot be."""
+    if name == "view" and size is None and (not args or (not isinstance(args[0], (tuple, list, TensorBase))
+                                            and not is_integer(args[0]))):
+        bad = ", ".join(f"!{type(a).__name__}!" for a in args)
+        why = f"      didn't match because some of the arguments have invalid types: ({bad})\n"
+        why = why if len(args) == 1 else ""
+        given = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(f"view() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+                        f" * (torch.dtype dtype)\n{why} * (tuple of ints size)\n{why}")
+    wanted = ints(name, args, size, argument)
+    return resolve(wanted, input.array.size)
+
+
+def resolve(wanted: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """A shape for ``count`` elements with its -1, if any, replaced."""
+    unknown = None
+    known = 1
+    for i, n in enumerate(wanted):
+        if n == -1:
+            if unknown is not None:
+                raise RuntimeError("only one dimension can be inferred")
+            unknown = i
+        elif n < 0:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(wanted)}")
+        else:
+            known *= n
+    if known == count and unknown is None:
+        return wanted
+    if unknown is None or (known and count % known) or (not known and count):
+        raise RuntimeError(f"shape '{list(wanted)}' is invalid for input of size {count}")
+    if not known:
+        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(wanted)} because the unspecified "
+                           "dimension "
+                           "size -1 can be any value and is ambiguous")
+    return (*wanted[:unknown], count // known, *wanted[unknown + 1:])
+
+
+def _view_dtype(input: Any, kind: dtype) -> Any:
+    """The same bytes read as another dtype; gradients do not flow through."""
+    array = input.array
+    have, want = input.dtype.itemsize, kind.itemsize
+    names = f"to view {SCALAR_TYPE[input.dtype]} as {SCALAR_TYPE[kind]} (different element sizes)"
+    if have != want:
+        if not array.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 {names}")
+        step = array.strides[-1] // have
+        if step != 1 and array.shape[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {step}")
+        if want > have:
+            ratio = want // have
+            if array.shape[-1] % ratio:
+                raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {array.shape[-1]}")
+            offset = _offset_of(array)
+            if offset % ratio:
+                raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {names}, but got {offset}")
+    twin = wrap(array.view(kind.np), kind, None)
+    twin.version = counter_of(input)
+    return twin
+
+
+def _offset_of(array: Any) -> int:
+    owner = array
+    while isinstance(owner.base, NDARRAY):
+        owner = owner.base
+    found = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    return int(found // array.itemsize)
+
+
+def reshape(input: Any, *args: Any, shape: Any = None) -> Any:
+    """The elements in another shape: a view if memory allows, else a copy (source: ``torch.reshape``).
+
+    >>> import livetape as torch
+    >>> torch.reshape(torch.arange(4), (2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    if len(args) != 1:
+        wanted = args
+    else:
+        wanted = args[0]
+        if type(wanted) is int:
+            wanted = args
+    array = input.array
+    if type(wanted) is tuple or type(wanted) is Size or type(wanted) is list:
+        try:
+            out = array.reshape(wanted) if array.flags.c_contiguous else array.reshape(wanted, copy=False)
+        except (ValueError, TypeError):
+            out = None
+        if out is not None and (not wanted or min(wanted) >= -1) and (array.size or -1 not in wanted):
+            if state.interposed == 0:
+                return VIEW.finish_views((input, out.shape), out)
+            return VIEW.apply((input, out.shape))
+    found = _viewed_size("reshape", input, args, shape, "shape")
+    try:
+        return VIEW.apply((input, found))
+    except ValueError:
+        return UNSAFE_VIEW.apply((clone_as(input, None), found))
+
+
+def unsafe_view(input: Any, size: Any) -> Any:
+    """`view` for a fresh result that nothing else refers to: the tape does not count it as a view."""
+    return UNSAFE_VIEW.apply((input, size))
+
+
+def view_as(input: Any, other: Any) -> Any:
+    """`view` with the size of another tensor (source: ``torch.Tensor.view_as``)."""
+    need_tensor("view_as", other, "other")
+    return view(input, shape_of(other))
+
+
+def reshape_as(input: Any, other: Any) -> Any:
+    """`reshape` with the size of another tensor (source: ``torch.Tensor.reshape_as``)."""
+    need_tensor("reshape_as", other, "other")
+    return reshape(input, shape_of(other))
+
+
+def ravel(input: Any) -> Any:
+    """All elements in one dimension (source: ``torch.ravel``)."""
+    return view(input if input.array.flags.c_contiguous else clone_as(input, None), (-1,) if input.array.size else (0,))
+
+
+def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> Any:
+    """The dimensions from ``start_dim`` to ``end_dim`` made one (source: ``torch.flatten``).
+
+    >>> import livetape as torch
+    >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
+    torch.Size([2, 12])
+    """
+    size = shape_of(input)
+    ndim = len(size)
+    first = wrap_dim(start_dim, ndim, "flatten", "start_dim")
+    last = wrap_dim(end_dim, ndim, "flatten", "end_dim", 2)
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not ndim:
+        return reshape(input, (1,))
+    if first == last:
+        return input
+    return reshape(input, (*size[:first], math.prod(size[first:last + 1]), *size[last + 1:]))
+
+
+def unflatten(input: Any, dim: Any, sizes: Any) -> Any:
+    """One dimension made several (source: ``torch.unflatten``).
+
+    >>> import livetape as torch
+    >>> torch.unflatten(torch.zeros(2, 6), 1, (2, -1)).shape
+    torch.Size([2, 2, 3])
+    """
+    if not isinstance(sizes, (tuple, list)):
+        raise TypeError("unflatten(): argument 'sizes' (position 2) must be tuple of ints, not " + type(sizes).__name__)
+    size = shape_of(input)
+    at = wrap_dim(dim, len(size), "unflatten")
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    try:
+        parts = resolve(ints("unflatten", (sizes,), None, "sizes"), size[at])
+    except RuntimeError as error:
+        if str(error).startswith("shape"):
+            raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} "
+                               f"({size[at]}) in the input tensor") from None
+        raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
+    return view(input, (*size[:at], *parts, *size[at + 1:]))
+
+
+# ---------------------------------------------------------------- dimensions in another order
+TRANSPOSE = row("transpose", lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self[...], view=True,
+                inplace_node="TransposeBackward1", self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1))
+T_ROW = row("t", lambda self: self.T, view=True, inplace_node="TBackward1", self=lambda grad: t(grad))
+PERMUTE = row("permute", lambda self, dims: self.transpose(dims), view=True,
+              self=lambda grad, dims: permute(grad, _inverse(dims)))
+
+
+def _inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
+    found = [0] * len(dims)
+    for i, d in enumerate(dims):
+        found[d] = i
+    return tuple(found)
+
+
+def transpose(input: Any, dim0: Any, dim1: Any) -> Any:
+    """Two dimensions exchanged (source: ``torch.transpose``).
+
+    >>> import livetape as torch
+    >>> torch.transpose(torch.tensor([[1, 2, 3]]), 0, 1)
+    tensor([[1],
+            [2],
+            [3]])
+    """
+    array = input.array
+    ndim = array.ndim
+    if type(dim0) is not int or type(dim1) is not int or not (-ndim <= dim0 < ndim and -ndim <= dim1 < ndim):
+        dim0 = wrap_dim(dim0, ndim, "transpose", "dim0", 1)
+        dim1 = wrap_dim(dim1, ndim, "transpose", "dim1", 2)
+    if state.interposed == 0 and ndim:
+        return TRANSPOSE.finish_views((input, dim0, dim1), array.swapaxes(dim0, dim1))
+    return TRANSPOSE.apply((input, dim0, dim1))
+
+
+def swapaxes(input: Any, axis0: Any, axis1: Any) -> Any:
+    """Two dimensions exchanged, as `transpose` (source: ``torch.swapaxes``)."""
+    return transpose(input, axis0, axis1)
+
+
+def swapdims(input: Any, dim0: Any, dim1: Any) -> Any:
+    """Two dimensions exchanged, as `transpose` (source: ``torch.swapdims``)."""
+    return transpose(input, dim0, dim1)
+
+
+def t(input: Any) -> Any:
+    """A matrix transposed; vectors and numbers stay (source: ``torch.t``)."""
+    array = input.array
+    if array.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D")
+    if state.interposed == 0:
+        return T_ROW.finish_views((input,), array.T)
+    return T_ROW.apply((input,))
+
+
+def permute(input: Any, *args: Any, dims: Any = None) -> Any:
+    """The dimensions in the given order (source: ``torch.permute``).
+
+    >>> import livetape as torch
+    >>> torch.permute(torch.zeros(2, 3, 5), (2, 0, 1)).shape
+    torch.Size([5, 2, 3])
+    """
+    order = ints("permute", args, dims, "dims")
+    ndim = input.array.ndim
+    if len(order) != ndim:
+        raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+                           "of the "
+                           f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = "
+                           f"{len(order)}")
+    order = tuple([wrap_dim(d, ndim) for d in order])
+    if len(set(order)) != ndim:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    if state.interposed == 0:
+        return PERMUTE.finish_views((input, order), input.array.transpose(order))
+    return PERMUTE.apply((input, order))
+
+
+def movedim(input: Any, source: Any, destination: Any) -> Any:
+    """Dimensions moved to other places, the rest in their order (source: ``torch.movedim``)."""
+    one = is_integer(source) and is_integer(destination)
+    if not one and not (isinstance(source, (tuple, list)) and isinstance(destination, (tuple, list))):
+        raise no_overload("movedim", (source, destination), "(int source, int destination)",
+                          "(tuple of ints source, tuple of ints destination)")
+    sources, targets = ((source,), (destination,)) if one else (tuple(source), tuple(destination))
+    if len(sources) != len(targets):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should "
+                           "contain the "
+                           f"same number of dims as destination ({list(targets)} dims)")
+    ndim = input.array.ndim
+    from_ = [wrap_dim(d, ndim) for d in sources]
+    to_ = [wrap_dim(d, ndim) for d in targets]
+    for label, dims in (("source", from_), ("destination", to_)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{label}` ({dims})")
+    if not ndim:
+        return permute(input, ())
+    order = [d for d in range(ndim) if d not in from_]
+    for place, d in sorted(zip(to_, from_)):
+        order.insert(place, d)
+    return permute(input, tuple(order))
+
+
+def moveaxis(input: Any, source: Any, destination: Any) -> Any:
+    """Dimensions moved to other places, as `movedim` (source: ``torch.moveaxis``)."""
+    return movedim(input, source, destination)
+
+
+def reversed_dims(input: Any) -> Any:
+    """All dimensions in reverse (source: ``torch.Tensor.T``)."""
+    ndim = input.array.ndim
+    if ndim != 2 and "T" not in _warned:
+        _warned.add("T")
+        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and "
+                      "it will "
+                      "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+                      "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
+                      UserWarning,
+                      stacklevel=2)
+    order = tuple(range(ndim - 1, -1, -1))
+    if state.interposed == 0:
+        return PERMUTE.finish_views((input, order), input.array.T)
+    return PERMUTE.apply((input, order))
+
+
+_warned: set[str] = set()
+
+
+def matrix_transpose(input: Any) -> Any:
+    """The last two dimensions exchanged (source: ``torch.Tensor.mT``)."""
+    return _last_two(input, "tensor.mT")
+
+
+def _last_two(input: Any, name: str) -> Any:
+    if input.array.ndim < 2:
+        raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got {input.array.ndim}-D "
+                           "tensor.")
+    return transpose(input, -2, -1)
+
+
+def adjoint(input: Any) -> Any:
+    """The last two dimensions exchanged, and conjugated (source: ``torch.adjoint``)."""
+    return conj(_last_two(input, "tensor.adjoint()"))
+
+
+def _mH(input: Any) -> Any:
+    return conj(_last_two(input, "tensor.mH"))
+
+
+def _H(input: Any) -> Any:
+    ndim = input.array.ndim
+    if ndim == 0:
+        if "H" not in _warned:
+            _warned.add("H")
+            warnings.warn("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().", UserWarning, stacklevel=2)
+        return conj(input)
+    if ndim != 2:
+        batch = " For batches of matrices, consider using tensor.mH" if ndim > 2 else ""
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor.{batch}")
+    return conj(transpose(input, 0, 1))
+
+
+# ---------------------------------------------------------------- dimensions of one element
+SQUEEZE = row("squeeze", lambda self: self.squeeze(), view=True, inplace_node="SqueezeBackward3",
+              self=lambda grad, self_size: reshape(grad, self_size))
+SQUEEZE_DIMS = row("squeeze", lambda self, dim: self.squeeze(tuple([d for d in dim if self.shape[d] == 1])), view=True,
+                   node="SqueezeBackward2", inplace_node="SqueezeBackward5", key="squeeze.dims",
+                   self=lambda grad, self_size: reshape(grad, self_size))
+_EVERY: Any = object()
+
+
+def squeeze(input: Any, *args: Any, dim: Any = _EVERY) -> Any:
+    """Without dimensions of one element: all of them, or those named (source: ``torch.squeeze``).
+
+    >>> import livetape as torch
+    >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
+    torch.Size([3])
+    """
+    op, values = _squeezed(input, args, dim)
+    return op.apply(values)
+
+
+def squeeze_(self: Any, *args: Any, dim: Any = _EVERY) -> Any:
+    """In-place `squeeze`."""
+    op, values = _squeezed(self, args, dim)
+    return change_shape(op, values)
+
+
+def _squeezed(input: Any, args: tuple[Any, ...], dim: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The row that squeezes, and its arguments."""
+    ndim = input.array.ndim
+    if args:
+        dim = args[0] if len(args) == 1 else args
+    if dim is _EVERY:
+        return SQUEEZE, (input,)
+    if type(dim) is int or is_integer(dim):
+        return SQUEEZE_DIM, (input, wrap_dim(dim, ndim))
+    if not isinstance(dim, (tuple, list)):
+        why = f"      didn't match because some of the arguments have invalid types: (!{type(dim).__name__}!)\n"
+        raise TypeError(f"squeeze() received an invalid combination of arguments - got ({type(dim).__name__}), but "
+                        "expected "
+                        f"one of:\n * ()\n{why} * (int dim)\n{why} * (tuple of ints dim)\n{why}")
+    dims = wrap_dims(tuple(dim), ndim, "squeeze")
+    return SQUEEZE_DIMS, (input, dims if ndim else ())
+
+
+def squeeze_multiple(input: Any, dims: tuple[int, ...]) -> Any:
+    """`squeeze` of a fresh result, under the name that torch's matrix products leave."""
+    return change_shape(SQUEEZE_DIM, (input, dims[0])) if len(dims) == 1 else change_shape(SQUEEZE_DIMS, (input, dims))
+
+
+def unsqueeze(input: Any, dim: Any) -> Any:
+    """A dimension of one element more, at ``dim`` (source: ``torch.unsqueeze``).
+
+    >>> import livetape as torch
+    >>> torch.unsqueeze(torch.tensor([1, 2]), 1)
+    tensor([[1],
+            [2]])
+    """
+    return UNSQUEEZE.apply((input, wrap_dim(dim, input.array.ndim + 1, "unsqueeze")))
+
+
+# ---------------------------------------------------------------- repeated without a copy
+def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> Any:
+    """Dimensions of one element repeated without a copy; -1 keeps a dimension (source: ``torch.Tensor.expand``).
+
+    >>> import livetape as torch
+    >>> torch.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
+    wanted = ints("expand", args, size)
+    array = input.array
+    have = array.shape
+    new = len(wanted) - len(have)
+    if new < 0:
+        raise RuntimeError(f"expand(torch.{SCALAR_TYPE[input.dtype]}Tensor{{{list(have)}}}, size={list(wanted)}): the "
+                           "number "
+                           f"of sizes provided ({len(wanted)}) must be greater or equal to the number of dimensions "
+                           "in the "
+                           f"tensor ({len(have)})")
+    strides = array.strides
+    steps = [0] * new
+    found = list(wanted)
+    for i, n in enumerate(wanted):
+        if i < new:
+            if n < 0:
+                raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
+                                   f"dimension {i}")
+            continue
+        extent = have[i - new]
+        if n == -1:
+            found[i] = extent
+        elif n != extent and extent != 1:
+            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({extent}) at "
+                               f"non-singleton dimension {i}.  Target sizes: {list(wanted)}.  Tensor sizes: "
+                               f"{list(have)}")
+        steps.append(0 if extent == 1 and found[i] != 1 else strides[i - new])
+    if state.interposed != 0:
+        return EXPAND.apply((input, tuple(found)))
+    return EXPAND.finish_views((input, tuple(found)), _strided(array, found, steps))
+
+
+def _strided(array: Any, size: Any, steps: Any) -> Any:
+    """A writable view with strides of 0, quicker than NumPy's own."""
+    if array.flags.c_contiguous and array.size and array.dtype.kind != "V":
+        return np.ndarray(size, array.dtype, array, 0, steps)
+    out = np.broadcast_to(array, size)
+    if array.flags.writeable:
+        out.flags.writeable = True
+    return out
+
+
+def expand_as(input: Any, other: Any) -> Any:
+    """`expand` to the size of another tensor (source: ``torch.Tensor.expand_as``)."""
+    need_tensor("expand_as", other, "other")
+    return expand(input, shape_of(other))
+
+
+def broadcast_to(input: Any, size: Any) -> Any:
+    """`expand` as a function (source: ``torch.broadcast_to``)."""
+    return expand(input, tuple(size))
+
+
+def sum_to_size(input: Any, *size: Any) -> Any:
+    """The sum over the dimensions that `expand` would repeat (source: ``torch.Tensor.sum_to_size``)."""
+    wanted = ints("sum_to_size", size)
+    have = shape_of(input)
+    extra = len(have) - len(wanted)
+    if extra < 0 or any(n not in (1, have[extra + i]) for i, n in enumerate(wanted)):
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(have)}}}.")
+    return sum_to(input, wanted)
+
+
+# ---------------------------------------------------------------- windows
+def _windows(self: Any, dimension: int, size: int, step: int) -> Any:
+    if not self.ndim:
+        return self.reshape(1) if size == 1 else self.reshape(1)[:size]
+    count = (self.shape[dimension] - size) // step + 1
+    shape, strides = list(self.shape), list(self.strides)
+    along = strides[dimension]
+    shape[dimension], strides[dimension] = count, along * step
+    return np.lib.stride_tricks.as_strided(self, (*shape, size), (*strides, along))
+
+
+def _windows_backward(grad: Any, self_size: Any, dimension: int, size: int, step: int) -> Any:
+    total = np.zeros(self_size, grad.dtype)
+    if not total.ndim:
+        return grad.reshape(-1).sum().reshape(()).astype(grad.dtype)
+    count = grad.shape[dimension]
+    whole = (slice(None),) * dimension
+    for i in range(size):
+        total[(*whole, slice(i, i + step * count, step))] += grad[..., i]
+    return total
+
+
+UNFOLD = row("unfold", _windows, view=True,
+             self=lambda grad, self_size, dimension, size, step:
+                 UNFOLD_BACKWARD.apply((grad, self_size, dimension, size, step)))
+UNFOLD_BACKWARD = row("unfold_backward", _windows_backward, tensors="grad",
+                      grad=lambda grad, dimension, size, step: UNFOLD.apply((grad, dimension, size, step)))
+
+
+def unfold(input: Any, dimension: Any, size: Any, step: Any) -> Any:
+    """Windows of ``size`` along a dimension, ``step`` apart, as a new last dimension (source: ``torch.Tensor.unfold``).
+
+    >>> import livetape as torch
+    >>> torch.arange(5).unfold(0, 2, 1)
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3],
+            [3, 4]])
+    """
+    ndim = input.array.ndim
+    at = wrap_dim(dimension, ndim, "unfold", "dimension")
+    extent = input.array.shape[at] if ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > extent:
+        raise RuntimeError(f"maximum size for tensor at dimension {at} is {extent} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return UNFOLD.apply((input, at, size, step))
+
+
+# ---------------------------------------------------------------- in place: only shape and strides change
+def t_(self: Any) -> Any:
+    """In-place `t`."""
+    if self.array.ndim > 2:
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.array.ndim}D")
+    return change_shape(T_ROW, (self,))
+
+
+def transpose_(self: Any, dim0: Any, dim1: Any) -> Any:
+    """In-place `transpose`."""
+    ndim = self.array.ndim
+    return change_shape(TRANSPOSE, (self, wrap_dim(dim0, ndim, "transpose_", "dim0"),
+                                    wrap_dim(dim1, ndim, "transpose_", "dim1", 2)))
+
+
+def unsqueeze_(self: Any, dim: Any) -> Any:
+    """In-place `unsqueeze`."""
+    return change_shape(UNSQUEEZE, (self, wrap_dim(dim, self.array.ndim + 1, "unsqueeze_")))
+
+
+FUNCTIONS = [
+    "adjoint", "broadcast_to", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze", "swapaxes",
+    "swapdims", "t", "transpose", "unflatten", "unsqueeze"]
+METHODS = {
+    "H": property(_H), "T": property(reversed_dims), "as_strided_": as_strided_, "adjoint": adjoint, "broadcast_to": broadcast_to, "expand": expand,
+    "expand_as": expand_as, "flatten": flatten, "mH": property(_mH), "mT": property(matrix_transpose),
+    "moveaxis": moveaxis, "movedim": movedim, "permute": permute, "ravel": ravel, "reshape": reshape,
+    "reshape_as": reshape_as, "resize_": resize_, "resize_as_": resize_as_, "squeeze": squeeze, "squeeze_": squeeze_, "sum_to_size": sum_to_size,
+    "swapaxes": swapaxes,
+    "swapaxes_": transpose_, "swapdims": swapdims, "swapdims_": transpose_, "t": t, "t_": t_, "transpose": transpose,
+    "transpose_": transpose_, "unflatten": unflatten, "unfold": unfold, "unsqueeze": unsqueeze,
+    "unsqueeze_": unsqueeze_,
+    "view": view, "view_as": view_as}
