@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from livetape import dtypes, gradients, ops, printing
+from livetape._tape.backward import backward_from
 from livetape._tape.modes import is_inferring
 from livetape._tape.tensor import (
     TensorBase,
@@ -283,6 +284,9 @@ class Tensor(Operators):
         >>> x.grad
         tensor([2., 4.])
         """
+        if gradient is None and inputs is None and backward_from(
+                self, create_graph if retain_graph is None else bool(retain_graph), bool(create_graph)):
+            return
         gradients.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def retain_grad(self) -> None:

@@ -24,8 +24,10 @@ from livetape._tape.tensor import (
     wrap,
 )
 from livetape._tape.views import FREED, edge_of, primitives
+from livetape.dtypes import FLOAT
 
 add_arrays: Final = np.add
+ones: Final = np.ones
 
 
 class Task:
@@ -549,9 +551,14 @@ def run_backward(roots: list[Any], root_grads: list[Any], keep: bool, create: bo
     return task.results
 
 
-def root_edge(tensor: TensorBase) -> Any:
-    """Where a walk from this tensor starts."""
-    return edge_of(tensor)
+def backward_from(root: TensorBase, keep: bool, create: bool) -> bool:
+    """The plain ``loss.backward()``: walk from a real scalar to all leaves. False if ``root`` is not one."""
+    edge = edge_of(root)
+    if edge is None or root.dtype.category != FLOAT or root.array.size != 1:
+        return False
+    grad = wrap(ones(root.array.shape, root.dtype.np), root.dtype, root._size)
+    run_backward([edge], [grad], keep, create, None, True)
+    return True
 
 
 primitives.gradients = gradients

@@ -11,7 +11,7 @@ from livetape import size as sizes
 from livetape._tape.explain import argument_error, binary_error, check_expands
 from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.promotion import promote
-from livetape._tape.record import TO_BOOL, TO_FLOAT, Op
+from livetape._tape.record import INPUT, RESULT, TO_BOOL, TO_FLOAT, Op
 from livetape._tape.tensor import NDARRAY, Edge, Node, TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, edge_of, refresh_view
 from livetape.dtypes import FLOAT, INTEGER, boolean, default, dtype, of_numpy
@@ -69,7 +69,11 @@ class Elementwise(Op):
                 result.recorded = True
                 if kind is not a.dtype:
                     node._metas = ((None, a.dtype),)
-                self.save(node, (a,), (result,), 1)
+                plan = self.plan(1)
+                if len(plan) == 1 and a.version is None and a.base is None and state.hooking == 0 and not state.watching:
+                    self.save_one(node, plan[0], a, None, result)
+                elif plan or state.watching:
+                    self.save(node, (a,), (result,), 1)
         return result
 
     # ------------------------------------------------------------ two arguments
@@ -192,8 +196,33 @@ class Elementwise(Op):
                 (shape_of(a), a.dtype) if isinstance(a, TensorBase) else None,
                 (shape_of(b), b.dtype) if isinstance(b, TensorBase) else None,
             )
-        if self.plan(mask) or state.watching:
+        plan = self.plan(mask)
+        if state.watching or state.hooking != 0 or len(plan) > 1 or (
+            isinstance(a, TensorBase) and (a.version is not None or a.base is not None)) or (
+            isinstance(b, TensorBase) and (b.version is not None or b.base is not None)):
             self.save(node, (a, b), (result,), mask)
+        elif len(plan) == 1:
+            self.save_one(node, plan[0], a, b, result)
+
+    def save_one(self, node: Node, position: int, a: Any, b: Any, result: TensorBase) -> None:
+        """`save` for the plain case: one name, of values that nobody has changed in place."""
+        saved = self.saved[position]
+        if saved.kind == INPUT:
+            value = a if saved.index == 0 else b
+        elif saved.kind == RESULT:
+            value = result.array
+        else:
+            self.save(node, (a, b), (result,), 3)
+            return
+        count = len(self.saved)
+        if count == 1:
+            node._saved = (value,)
+        elif count == 2:
+            node._saved = (value, None) if position == 0 else (None, value)
+        else:
+            kept: list[Any] = [None] * count
+            kept[position] = value
+            node._saved = tuple(kept)
 
     def run(self, values: tuple[Any, ...]) -> Any:
         count = len(values)

@@ -111,7 +111,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 mul = binary("mul", np.multiply, "The product of corresponding elements, broadcast and promoted.",
              self=lambda grad, other: grad * other,
              other=lambda grad, self: grad * self)
-multiply = mul
+multiply, mul_ = mul, mul.inplace
 
 DIV = elementwise("div", np.true_divide, promote="float",
                   self=lambda grad, other: grad / other,

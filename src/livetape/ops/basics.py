@@ -74,9 +74,19 @@ def _sum_to(array: Any, size: Any) -> Any:
     return array.reshape(size)
 
 
+def expanded(array: Any, size: Any) -> Any:
+    """A view of ``array`` broadcast to ``size`` (np.broadcast_to, without its detours)."""
+    if array.flags.c_contiguous and array.size:
+        extra = len(size) - array.ndim
+        strides = (0,) * extra + tuple(
+            [0 if n == 1 and size[i + extra] != 1 else s for i, (n, s) in enumerate(zip(array.shape, array.strides))])
+        return np.ndarray(size, array.dtype, array, 0, strides)
+    return np.broadcast_to(array, size)
+
+
 SUM_TO = row("sum", lambda self, size: _sum_to(self, size), node="SumToSizeBackward0", key="sum_to_size",
              self=lambda grad, self_size: EXPAND.apply((grad, self_size)))
-EXPAND = row("expand", lambda self, size: np.broadcast_to(self, size), view=True,
+EXPAND = row("expand", expanded, params="self size", view=True,
              self=lambda grad, self_size: sum_to(grad, self_size))
 
 
