@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from livetape._tape.tensor import TensorBase, shape_of
@@ -185,7 +186,7 @@ def _ranges(wanted: Any, extent: int) -> list[tuple[Any, Any]]:
             raise RuntimeError(f"number of sections must be larger than 0, got {count}")
         least, more = divmod(extent, count)
         ends = [i * least + min(i, more) for i in range(count + 1)]
-        return list(zip(ends, ends[1:]))
+        return list(pairwise(ends))
     inner = [as_int(i) for i in wanted]
     return list(zip([0, *inner], [*inner, extent]))
 
