@@ -8,58 +8,102 @@ import numpy as np
 
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
-from livetape.dtypes import FLOAT, SCALAR_TYPE
-from livetape.ops.table import binary, unary
+from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
+from livetape.ops.basics import zeros_like
+from livetape.ops.refuse import must_be_tensors, unsupported
+from livetape.ops.table import binary, elementwise, into, unary
+
+
+def _named(function: Any, inplace: Any, name: str, doc: str, row: Any) -> Any:
+    """A public function that carries its row and its in-place variant."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc}\n\nSource: ``torch.{name}``."
+    function.row = row
+    if inplace is not None:
+        inplace.__name__ = inplace.__qualname__ = name + "_"
+        inplace.__doc__ = f"In-place `{name}`."
+        function.inplace = inplace
+    return function
+
 
 # ---------------------------------------------------------------- comparisons
-eq = binary("eq", np.equal, "Whether corresponding elements are equal.", promote="bool")
-ne = binary("ne", np.not_equal, "Whether corresponding elements differ.", promote="bool")
-lt = binary("lt", np.less, "Whether ``input < other``, element by element.", promote="bool")
-le = binary("le", np.less_equal, "Whether ``input <= other``, element by element.", promote="bool")
-gt = binary("gt", np.greater, "Whether ``input > other``, element by element.", promote="bool")
-ge = binary("ge", np.greater_equal, "Whether ``input >= other``, element by element.", promote="bool")
+def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
+    """A comparison. In place it is recorded, with a gradient of zeros: what was overwritten does not matter."""
+    zero = {"self": lambda grad: zeros_like(grad), "other": lambda grad: zeros_like(grad)}
+    camel = name.capitalize()
+    op = elementwise(name, kernel, promote="bool", node=camel + "Backward1", **zero)
+    number = elementwise(name, kernel, params="self other", tensors="self other", promote="bool", key=name + ".number",
+                         self=zero["self"])
+    call = op.call2
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return into(out, function, input, other)
+        if ordered:
+            _check_ordered(name, input, other)
+        return call(input, other)
+
+    def inplace(self: Any, other: Any) -> Any:
+        if ordered:
+            _check_ordered(name, self, other)
+        return (op if isinstance(other, TensorBase) else number).inplace(self, other)
+
+    return _named(function, inplace, name, doc, op)
+
+
+def _check_ordered(name: str, *values: Any) -> None:
+    for value in values:
+        if (isinstance(value, TensorBase) and value.dtype.category == COMPLEX) or type(value) is complex:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{SCALAR_TYPE[promote(name, *values)]}'")
+
+
+eq = _comparison("eq", np.equal, "Whether corresponding elements are equal.", False)
+ne = _comparison("ne", np.not_equal, "Whether corresponding elements differ.", False)
+lt = _comparison("lt", np.less, "Whether ``input < other``, element by element.", True)
+le = _comparison("le", np.less_equal, "Whether ``input <= other``, element by element.", True)
+gt = _comparison("gt", np.greater, "Whether ``input > other``, element by element.", True)
+ge = _comparison("ge", np.greater_equal, "Whether ``input >= other``, element by element.", True)
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 
 
 # ---------------------------------------------------------------- bits
-def _unsupported(message: str, error: TypeError, values: tuple[Any, ...]) -> Exception:
+def _unsupported(label: str, error: TypeError, values: tuple[Any, ...]) -> Exception:
     """Torch's error in place of NumPy's for a dtype that has no bits; other errors stay as they are."""
-    kind = promote(message, *values)
+    kind = promote(label, *values)
     if kind.category < FLOAT:
         return error
-    return NotImplementedError(f"\"{message}_cpu\" not implemented for '{SCALAR_TYPE[kind]}'")
+    return NotImplementedError(f"\"{label}_cpu\" not implemented for '{SCALAR_TYPE[kind]}'")
 
 
-def _on_bits(name: str, kernel: Any, doc: str, message: str) -> Any:
+def _on_bits(name: str, kernel: Any, doc: str, label: str) -> Any:
     plain = binary(name, kernel, doc)
     call, change = plain.row.call2, plain.row.inplace
 
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
-            return plain(input, other, out=out)
+            return into(out, function, input, other)
         try:
             return call(input, other)
         except TypeError as error:
-            raise _unsupported(message, error, (input, other)) from None
+            raise _unsupported(label, error, (input, other)) from None
 
     def inplace(self: Any, other: Any) -> Any:
+        kind = promote(label, self, other)
+        if self.dtype.category < FLOAT <= kind.category:
+            raise RuntimeError(f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type "
+                               f"{SCALAR_TYPE[self.dtype]}")
         try:
             return change(self, other)
         except TypeError as error:
-            raise _unsupported(message, error, (self, other)) from None
+            raise _unsupported(label, error, (self, other)) from None
 
-    for made, model in ((function, plain), (inplace, plain.inplace)):
-        made.__name__ = made.__qualname__ = model.__name__
-        made.__doc__ = model.__doc__
-    function.row = plain.row  # type: ignore[attr-defined]
-    function.inplace = inplace  # type: ignore[attr-defined]
-    return function
+    return _named(function, inplace, name, doc, plain.row)
 
 
-def _shift(ufunc: Any, message: str) -> Any:
+def _shift(ufunc: Any, label: str) -> Any:
     def kernel(self: Any, other: Any) -> Any:
         if self.dtype.kind == "b":  # NumPy makes int8 of it
-            raise NotImplementedError(f"\"{message}_cpu\" not implemented for 'Bool'")
+            raise unsupported(label, self)
         return ufunc(self, other)
 
     return kernel
@@ -78,9 +122,134 @@ def _invert(self: Any) -> Any:
     try:
         return np.invert(self)
     except TypeError:
-        from_kind = {"float16": "Half", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-                     "complex128": "ComplexDouble", "bfloat16": "BFloat16"}[self.dtype.name]
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{from_kind}'") from None
+        raise unsupported("bitwise_not", self) from None
 
 
 bitwise_not = unary("bitwise_not", _invert, "All bits turned; for bool, the opposite.", promote="same")
+
+
+# ---------------------------------------------------------------- logic
+def _logical(name: str, kernel: Any, doc: str) -> Any:
+    op = elementwise(name, kernel, promote="bool")
+    call, change = op.call2, op.inplace
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return into(out, function, input, other)
+        if not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
+            must_be_tensors(name, input=input, other=other)
+        return call(input, other)
+
+    def inplace(self: Any, other: Any) -> Any:
+        must_be_tensors(name + "_", input=self, other=other)
+        return change(self, other)
+
+    return _named(function, inplace, name, doc, op)
+
+
+logical_and = _logical("logical_and", np.logical_and, "Whether both are not zero.")
+logical_or = _logical("logical_or", np.logical_or, "Whether either is not zero.")
+logical_xor = _logical("logical_xor", np.logical_xor, "Whether exactly one is not zero.")
+logical_not = unary("logical_not", np.logical_not, "Whether each element is zero.", promote="bool")
+
+
+# ---------------------------------------------------------------- what kind of number
+def _test(name: str, kernel: Any, doc: str, out: bool = False) -> Any:
+    made = unary(name, kernel, doc, promote="bool")
+    if out:
+        return made
+    call = made.row.call1
+
+    def function(input: Any) -> Any:
+        return call(input)
+
+    return _named(function, None, name, doc, made.row)
+
+
+def _signed_infinity(name: str, ufunc: Any) -> Any:
+    def kernel(self: Any) -> Any:
+        if self.dtype.kind == "c":
+            raise RuntimeError(f"{name} does not support complex inputs.")
+        return ufunc(self, self.dtype.type(0)) & np.isinf(self)
+
+    return kernel
+
+
+def _is_real(self: Any) -> Any:
+    return np.equal(self.imag, 0) if self.dtype.kind == "c" else np.ones(self.shape, np.bool_)
+
+
+isnan = _test("isnan", np.isnan, "Whether each element is NaN.")
+isinf = _test("isinf", np.isinf, "Whether each element is infinite.")
+isfinite = _test("isfinite", np.isfinite, "Whether each element is neither infinite nor NaN.")
+isposinf = _test("isposinf", _signed_infinity("isposinf", np.greater), "Whether each element is positive infinity.",
+                 True)
+isneginf = _test("isneginf", _signed_infinity("isneginf", np.less), "Whether each element is negative infinity.", True)
+isreal = _test("isreal", _is_real, "Whether each element has no imaginary part.")
+
+
+# ---------------------------------------------------------------- nearly equal
+def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    same = np.equal(self, other)
+    if equal_nan and self.dtype.kind not in "biu":
+        same |= np.isnan(self) & np.isnan(other)
+    if rtol == 0 and atol == 0:
+        return same
+    if self.dtype.kind in "biu":
+        self, other = self.astype(np.float64), other.astype(np.float64)
+    apart = np.abs(self - other)
+    return same | (np.isfinite(apart) & (apart <= atol + np.abs(rtol * other)))
+
+
+CLOSE = elementwise("isclose", lambda self, other, rtol, atol, equal_nan: _close(self, other, rtol, atol, equal_nan),
+                    promote="bool")
+
+
+def _check_close(name: str, input: Any, other: Any, rtol: Any, atol: Any) -> tuple[float, float]:
+    must_be_tensors(name, input=input, other=other)
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{SCALAR_TYPE[input.dtype]} did not match {SCALAR_TYPE[other.dtype]}")
+    for label, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise RuntimeError(f"{label} must be greater than or equal to zero, but got {_short(value)}")
+    return float(rtol), float(atol)
+
+
+def _short(value: Any) -> str:
+    return f"{float(value):g}"
+
+
+def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether ``|input - other| <= atol + rtol * |other|``, element by element (source: ``torch.isclose``).
+
+    >>> import livetape as torch
+    >>> torch.isclose(torch.tensor([1., 2.]), torch.tensor([1.000001, 3.]))
+    tensor([ True, False])
+    """
+    rtol, atol = _check_close("isclose", input, other, rtol, atol)
+    return CLOSE.apply((input, other, rtol, atol, equal_nan))
+
+
+def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08,
+             equal_nan: bool = False) -> bool:
+    """Whether all elements are close, see `isclose` (source: ``torch.allclose``)."""
+    _check_close("allclose", input, other, rtol, atol)
+    return bool(np.all(isclose(input, other, rtol, atol, equal_nan).array))
+
+
+def equal(input: Any, other: Any) -> bool:
+    """Whether two tensors have the same shape and elements (source: ``torch.equal``)."""
+    must_be_tensors("equal", input=input, other=other)
+    return input.array.shape == other.array.shape and bool(np.all(np.equal(input.array, other.array)))
+
+
+_COMPARISONS = [eq, ne, lt, le, gt, ge]
+_BITWISE = [bitwise_and, bitwise_or, bitwise_xor, bitwise_left_shift, bitwise_right_shift, bitwise_not]
+_LOGICAL = [logical_and, logical_or, logical_xor, logical_not]
+_ALIASES = {"not_equal": ne, "less": lt, "less_equal": le, "greater": gt, "greater_equal": ge}
+_TESTS = [isnan, isinf, isfinite, isposinf, isneginf, isreal, isclose, allclose, equal]
+
+FUNCTIONS = [f.__name__ for f in (*_COMPARISONS, *_BITWISE, *_LOGICAL, *_TESTS)] + list(_ALIASES)
+METHODS = {f.__name__: f for f in (*_COMPARISONS, *_BITWISE, *_LOGICAL, *_TESTS)} | _ALIASES
+METHODS |= {f.__name__ + "_": f.inplace for f in (*_COMPARISONS, *_BITWISE, *_LOGICAL)}
+METHODS |= {alias + "_": f.inplace for alias, f in _ALIASES.items()}

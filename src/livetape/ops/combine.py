@@ -1,0 +1,327 @@
+"""Functions of two and three arguments, element by element."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NoReturn
+
+import numpy as np
+
+from livetape._tape.tensor import TensorBase
+from livetape.dtypes import COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, dtype
+from livetape.kernels import pairs
+from livetape.ops import choose, complexes, rounding, special
+from livetape.ops.basics import zeros_like
+from livetape.ops.choose import dropped, where
+from livetape.ops.pointwise import exp2, log, log1p, sigmoid
+from livetape.ops.refuse import CXX_NAME, does_not_fit, must_be_tensors, not_a_tensor
+from livetape.ops.table import elementwise, into
+
+_LN2 = math.log(2)
+
+
+def _pair(name: str, kernel: Any, doc: str, *, promote: str = "same", node: str | None = None, second: str = "other",
+          **formulas: Any) -> Any:
+    """A function of two tensors; neither may be a number."""
+    op = elementwise(name, kernel, params="self other", tensors="self other", promote=promote, node=node, **formulas)
+    call, change = op.call2, op.inplace
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return into(out, function, input, other)
+        if not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
+            must_be_tensors(name, input=input, **{second: other})
+        return call(input, other)
+
+    def inplace(self: Any, other: Any) -> Any:
+        if not isinstance(other, TensorBase):
+            not_a_tensor(name + "_", second, 1, other)
+        return change(self, other)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc}\n\nSource: ``torch.{name}``."
+    function.row = op  # type: ignore[attr-defined]
+    inplace.__name__ = inplace.__qualname__ = name + "_"
+    inplace.__doc__ = f"In-place `{name}`."
+    function.inplace = inplace  # type: ignore[attr-defined]
+    return function
+
+
+# ---------------------------------------------------------------- angles and lengths
+def _atan2_self(grad: Any, self: Any, other: Any) -> Any:
+    length = self * self + other * other
+    return where(length == 0, 0, grad * other / length)
+
+
+def _atan2_other(grad: Any, self: Any, other: Any) -> Any:
+    length = self * self + other * other
+    return where(length == 0, 0, grad * -self / length)
+
+
+atan2 = _pair("atan2", pairs.real("atan2", np.arctan2), "The angle of the point (other, input), from -pi to pi.",
+              promote="float", self=_atan2_self, other=_atan2_other)
+arctan2 = atan2
+hypot = _pair("hypot", pairs.real("hypot", np.hypot), "sqrt(input**2 + other**2), without overflow.",
+              self=lambda grad, self, result: grad * (self / result),
+              other=lambda grad, other, result: grad * (other / result))
+
+# ---------------------------------------------------------------- logarithms
+logaddexp = _pair("logaddexp", pairs.logaddexp, "log(exp(input) + exp(other)), without overflow.",
+                  self=lambda grad, self, other: grad * sigmoid(self - other),
+                  other=lambda grad, self, other: grad * sigmoid(other - self))
+logaddexp2 = _pair("logaddexp2", pairs.real("logaddexp2", np.logaddexp2),
+                   "log2(2**input + 2**other), without overflow.",
+                   self=lambda grad, self, other: grad * sigmoid((self - other) * _LN2),
+                   other=lambda grad, self, other: grad * sigmoid((other - self) * _LN2))
+
+
+def _xlogy_self(grad: Any, self: Any, other: Any) -> Any:
+    return where((self == 0) & (other <= 0), 0, grad * log(other))
+
+
+def _xlogy_number(grad: Any, self: Any, other: Any) -> Any:
+    slope = grad * math.log(other) if other > 0 else grad * (-math.inf if other == 0 else math.nan)
+    return where(self == 0, 0, slope) if other <= 0 else slope
+
+
+def _xlog1py_self(grad: Any, self: Any, other: Any) -> Any:
+    return where((self == 0) & (other <= -1), 0, grad * log1p(other))
+
+
+def _xlog1py_number(grad: Any, self: Any, other: Any) -> Any:
+    return _xlogy_number(grad, self, other + 1) if other <= -0.5 else grad * math.log1p(other)
+
+
+def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_self_number: Any, of_other: Any) -> Any:
+    tensors = elementwise(name, kernel, params="self other", tensors="self other", promote="float", node=node + "0",
+                          self=of_self, other=of_other)
+    of_number = elementwise(name, kernel, params="self other", tensors="self other", promote="float", node=node + "1",
+                            key=name + ".self_number", other=of_other)
+    by_number = elementwise(name, kernel, params="self other", tensors="self other", promote="float", node=node + "2",
+                            key=name + ".other_number", self=of_self_number)
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return into(out, function, input, other)
+        if isinstance(other, TensorBase):
+            return (tensors if isinstance(input, TensorBase) else of_number).call2(input, other)
+        return by_number.call2(input, other)
+
+    def inplace(self: Any, other: Any) -> Any:
+        return (tensors if isinstance(other, TensorBase) else by_number).inplace(self, other)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    function.row = tensors  # type: ignore[attr-defined]
+    inplace.__name__ = inplace.__qualname__ = name + "_"
+    inplace.__doc__ = f"In-place `{name}`."
+    function.inplace = inplace  # type: ignore[attr-defined]
+    return function
+
+
+xlogy = _times_log("xlogy", pairs.xlogy, "input * log(other), and 0 where input is 0 (source: ``torch.xlogy``).",
+                   "XlogyBackward", _xlogy_self, _xlogy_number, lambda grad, self, other: grad * self / other)
+xlog1py = _times_log("special_xlog1py", pairs.xlog1py,
+                     "input * log1p(other), and 0 where input is 0 (source: ``torch.special.xlog1py``).",
+                     "SpecialXlog1PyBackward", _xlog1py_self, _xlog1py_number,
+                     lambda grad, self, other: grad * self / (other + 1))
+
+
+# ---------------------------------------------------------------- the bits of a float
+def _copysign_self(grad: Any, self: Any, result: Any) -> Any:
+    return where(self == 0, 0, grad * (result / self))
+
+
+COPYSIGN = elementwise("copysign", pairs.real("copysign", np.copysign), params="self other", tensors="self other",
+                       promote="float", self=_copysign_self, other=lambda grad: zeros_like(grad))
+COPYSIGN_NUMBER = elementwise("copysign", COPYSIGN.kernel, params="self other", tensors="self other", promote="float",
+                              node="CopysignBackward1", key="copysign.number", self=_copysign_self)
+
+
+def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The size of ``input`` with the sign of ``other``, a tensor or a number (source: ``torch.copysign``)."""
+    if out is not None:
+        return into(out, copysign, input, other)
+    return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER).call2(input, other)
+
+
+def copysign_(self: Any, other: Any) -> Any:
+    """In-place `copysign`."""
+    return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER).inplace(self, other)
+
+
+nextafter = _pair("nextafter", pairs.floating("nextafter", np.nextafter), "The next number from input towards other.",
+                  self=lambda grad, self, other: dropped(grad, self == other), other=lambda grad: zeros_like(grad))
+ldexp = _pair("ldexp", pairs.ldexp, "input * 2**other.", promote="float",
+              self=lambda grad, other: grad * exp2(other), other=lambda grad, result: grad * (result * _LN2))
+
+# ---------------------------------------------------------------- integers
+gcd = _pair("gcd", pairs.integers("gcd", np.gcd), "The greatest common divisor; 0 of two zeros.")
+lcm = _pair("lcm", pairs.integers("lcm", np.lcm), "The least common multiple.")
+
+
+# ---------------------------------------------------------------- steps
+def _not_differentiable(grad: Any) -> NoReturn:
+    raise RuntimeError("derivative for aten::heaviside is not implemented")
+
+
+HEAVISIDE = elementwise("heaviside", pairs.heaviside, params="self other", tensors="self other", node="NotImplemented",
+                        self=_not_differentiable, other=_not_differentiable)
+
+
+def _check_heaviside(name: str, input: Any, values: Any) -> None:
+    must_be_tensors(name, input=input, values=values)
+    if input.dtype.category == COMPLEX or values.dtype.category == COMPLEX:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if input.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
+    """0 left of 0, 1 right of 0, and ``values`` at 0 (source: ``torch.heaviside``)."""
+    if out is not None:
+        return into(out, heaviside, input, values)
+    _check_heaviside("heaviside", input, values)
+    return HEAVISIDE.call2(input, values)
+
+
+def heaviside_(self: Any, values: Any) -> Any:
+    """In-place `heaviside`."""
+    _check_heaviside("heaviside_", self, values)
+    return HEAVISIDE.inplace(self, values)
+
+
+# ---------------------------------------------------------------- in between
+LERP_NUMBER = elementwise("lerp", lambda self, end, weight: pairs.lerp(self, end, weight), tensors="self end",
+                          key="lerp.number", self=lambda grad, weight: grad * (1 - weight),
+                          end=lambda grad, weight: grad * weight)
+LERP = elementwise("lerp", lambda self, end, weight: pairs.lerp(self, end, weight), tensors="self end weight",
+                   node="LerpBackward1", self=lambda grad, weight: grad * (1 - weight),
+                   end=lambda grad, weight: grad * weight, weight=lambda grad, self, end: grad * (end - self))
+
+
+def _other_kind(argument: str, kind: dtype, value: Any) -> RuntimeError:
+    return RuntimeError(f"expected dtype {CXX_NAME.get(kind.name, kind.name)} for `{argument}` but got dtype "
+                        f"{CXX_NAME.get(value.dtype.name, value.dtype.name)}")
+
+
+def _lerp_row(name: str, input: Any, end: Any, weight: Any) -> Any:
+    tensors = isinstance(input, TensorBase) and isinstance(end, TensorBase)
+    if not tensors or not isinstance(weight, (TensorBase, int, float, complex, np.number)):
+        given = ", ".join("Tensor" if isinstance(v, TensorBase) else type(v).__name__ for v in (input, end, weight))
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+            " * (Tensor input, Tensor end, Tensor weight, *, Tensor out = None)\n"
+            " * (Tensor input, Tensor end, Number weight, *, Tensor out = None)\n")
+    kind = input.dtype
+    if end.dtype is not kind:
+        raise _other_kind("end", kind, end)
+    if isinstance(weight, TensorBase):
+        if weight.dtype is not kind and weight.array.ndim:
+            raise _other_kind("weight", kind, weight)
+        if kind.category < FLOAT:
+            raise NotImplementedError(f"\"lerp_kernel_tensor\" not implemented for '{SCALAR_TYPE[kind]}'")
+        return LERP
+    if kind.category < FLOAT:
+        raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{SCALAR_TYPE[kind]}'")
+    if isinstance(weight, complex) and kind.category == FLOAT:
+        raise does_not_fit(kind)
+    return LERP_NUMBER
+
+
+def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
+    """input + weight * (end - input); ``weight`` is a tensor or a number (source: ``torch.lerp``).
+
+    >>> import livetape as torch
+    >>> torch.lerp(torch.tensor([0., 10.]), torch.tensor([10., 20.]), 0.5)
+    tensor([ 5., 15.])
+    """
+    if out is not None:
+        return into(out, lerp, input, end, weight)
+    return _lerp_row("lerp", input, end, weight).apply((input, end, weight))
+
+
+def lerp_(self: Any, end: Any, weight: Any) -> Any:
+    """In-place `lerp`."""
+    return _lerp_row("lerp_", self, end, weight).inplace(self, end, weight)
+
+
+# ---------------------------------------------------------------- fused sums
+ADDCMUL = elementwise(
+    "addcmul", lambda self, tensor1, tensor2, value: pairs.addcmul(self, tensor1, tensor2, value),
+    tensors="self tensor1 tensor2",
+    self=lambda grad: grad,
+    tensor1=lambda grad, tensor2, value: grad * _times(tensor2, value),
+    tensor2=lambda grad, tensor1, value: grad * _times(tensor1, value))
+ADDCDIV = elementwise(
+    "addcdiv", lambda self, tensor1, tensor2, value: pairs.addcdiv(self, tensor1, tensor2, value),
+    tensors="self tensor1 tensor2",
+    self=lambda grad: grad,
+    tensor1=lambda grad, tensor2, value: grad * (value / tensor2),
+    tensor2=lambda grad, tensor1, tensor2, value: -grad * (_times(tensor1, value) / (tensor2 * tensor2)))
+
+
+def _times(tensor: Any, value: Any) -> Any:
+    return tensor if value == 1 else tensor * value
+
+
+_INTEGER_DIVISION = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+    "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+    "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future "
+    "addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes.")
+
+
+def _fused(name: str, op: Any, doc: str) -> Any:
+    def arranged(label: str, given: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+        if len(given) == 4:  # an older order of the arguments
+            input, value, tensor1, tensor2 = given
+            warnings.warn(
+                f"This overload of {label} is deprecated:\n\t{label}(Tensor input, Number value, Tensor tensor1, "
+                "Tensor tensor2, *, Tensor out = None)\nConsider using one of the following signatures instead:\n"
+                f"\t{label}(Tensor input, Tensor tensor1, Tensor tensor2, *, Number value = 1, Tensor out = None)",
+                UserWarning, stacklevel=3)
+        else:
+            input, tensor1, tensor2 = given
+        must_be_tensors(label, input=input, tensor1=tensor1, tensor2=tensor2)
+        if name == "addcdiv" and tensor1.dtype.category <= INTEGER and tensor2.dtype.category <= INTEGER:
+            raise RuntimeError(_INTEGER_DIVISION)
+        return input, tensor1, tensor2, value
+
+    def function(input: Any, tensor1: Any, tensor2: Any, *last: Any, value: Any = 1, out: Any = None) -> Any:
+        values = arranged(name, (input, tensor1, tensor2, *last), value)
+        if out is not None:
+            return into(out, function, *values[:3], value=values[3])
+        return op.apply(values)
+
+    def inplace(self: Any, tensor1: Any, tensor2: Any, *last: Any, value: Any = 1) -> Any:
+        return op.inplace(*arranged(name + "_", (self, tensor1, tensor2, *last), value))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc}\n\nSource: ``torch.{name}``."
+    function.row = op  # type: ignore[attr-defined]
+    inplace.__name__ = inplace.__qualname__ = name + "_"
+    inplace.__doc__ = f"In-place `{name}`."
+    function.inplace = inplace  # type: ignore[attr-defined]
+    return function
+
+
+addcmul = _fused("addcmul", ADDCMUL, "input + value * tensor1 * tensor2.")
+addcdiv = _fused("addcdiv", ADDCDIV, "input + value * tensor1 / tensor2, for floating point tensors.")
+
+xlogy_, ldexp_, gcd_, lcm_ = xlogy.inplace, ldexp.inplace, gcd.inplace, lcm.inplace
+
+_METHODS = [atan2, hypot, xlogy, nextafter, ldexp, gcd, lcm, addcmul, addcdiv]
+METHODS = {f.__name__: f for f in _METHODS} | {f.__name__ + "_": f.inplace for f in _METHODS}
+METHODS |= {"logaddexp": logaddexp, "logaddexp2": logaddexp2, "arctan2": atan2, "arctan2_": atan2.inplace,
+            "copysign": copysign, "copysign_": copysign_, "heaviside": heaviside, "heaviside_": heaviside_,
+            "lerp": lerp, "lerp_": lerp_}
+FUNCTIONS = ["atan2", "arctan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "xlogy_", "copysign", "nextafter",
+             "ldexp", "ldexp_", "gcd", "gcd_", "lcm", "lcm_", "heaviside", "lerp", "addcmul", "addcdiv"]
+
+# the families that are written apart
+for _module in (choose, complexes, rounding, special):
+    globals().update({name: getattr(_module, name) for name in _module.FUNCTIONS})
+    FUNCTIONS += _module.FUNCTIONS
+    METHODS |= _module.METHODS

@@ -1,0 +1,204 @@
+"""Complex numbers and their parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.explain import broadcast_error, note_call
+from livetape._tape.tensor import shape_of
+from livetape.dtypes import COMPLEX, SCALAR_TYPE, complex64, complex128, float32, float64
+from livetape.ops.basics import conj, storage_offset, sum_to
+from livetape.ops.choose import where
+from livetape.ops.indexing import SELECT
+from livetape.ops.pointwise import sgn
+from livetape.ops.refuse import must_be_tensors
+from livetape.ops.table import elementwise, into, row, unary
+
+_COMPLEX = {float32: complex64, float64: complex128}
+
+# ---------------------------------------------------------------- the same memory, seen as pairs of numbers
+VIEW_AS_REAL = row("view_as_real", lambda self: self[..., None].view(self.real.dtype), view=True, analytic=False,
+                   self=lambda grad: view_as_complex(_together(grad)))
+VIEW_AS_COMPLEX = row("view_as_complex", lambda self: self.view(f"c{2 * self.itemsize}")[..., 0], view=True,
+                      analytic=False, self=lambda grad: view_as_real(grad))
+
+
+def _together(grad: Any) -> Any:
+    """A gradient whose pairs lie side by side in memory."""
+    array = grad.array
+    if array.strides[-1] == array.itemsize and not any(s % (2 * array.itemsize) for s in array.strides[:-1]):
+        return grad
+    return grad.clone().contiguous()
+
+
+def view_as_real(input: Any) -> Any:
+    """A view with one more dimension, of size 2: the real and the imaginary parts (source: ``torch.view_as_real``).
+
+    >>> import livetape as torch
+    >>> torch.view_as_real(torch.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
+    if input.dtype.category != COMPLEX:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    view = VIEW_AS_REAL.apply((input,))
+    view.dtype = input.dtype.to_real()
+    return view
+
+
+def view_as_complex(input: Any) -> Any:
+    """A view whose numbers' parts are the last dimension, of size 2 (source: ``torch.view_as_complex``)."""
+    kind = input.dtype
+    if kind not in _COMPLEX:
+        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+                           f"scalar type: {SCALAR_TYPE[kind]}")
+    array = input.array
+    if array.ndim == 0:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if array.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if array.strides[-1] != array.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(stride % (2 * array.itemsize) for stride in array.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if storage_offset(input) % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    view = VIEW_AS_COMPLEX.apply((input,))
+    view.dtype = _COMPLEX[kind]
+    return view
+
+
+def real(input: Any) -> Any:
+    """The real parts, a view; a real tensor is returned as it is (source: ``torch.real``)."""
+    if input.dtype.category != COMPLEX:
+        return input
+    return SELECT.apply((view_as_real(input), input.array.ndim, 0))
+
+
+def imag(input: Any) -> Any:
+    """The imaginary parts, a view (source: ``torch.imag``)."""
+    if input.dtype.category != COMPLEX:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return SELECT.apply((view_as_real(input), input.array.ndim, 1))
+
+
+# ---------------------------------------------------------------- complex numbers from their parts
+def _joined(real: Any, imag: Any) -> Any:
+    made = np.empty(np.broadcast_shapes(real.shape, imag.shape), f"c{2 * real.itemsize}")
+    made.real = real
+    made.imag = imag
+    return made
+
+
+def _from_polar(abs: Any, angle: Any) -> Any:
+    return _joined(abs * np.cos(angle), abs * np.sin(angle))
+
+
+COMPLEX_ROW = row("complex", _joined, tensors="real imag", analytic=False,
+                  real=lambda grad, real_size: sum_to(_real_of(grad), real_size),
+                  imag=lambda grad, imag_size: sum_to(imag(grad), imag_size))
+POLAR = row("polar", _from_polar, tensors="abs angle", analytic=False,
+            abs=lambda grad, result, abs_size: sum_to(_real_of(conj(grad) * sgn(result)), abs_size),
+            angle=lambda grad, result, angle_size: sum_to(_real_of(conj(grad) * (result * 1j)), angle_size))
+_real_of = real  # in the formulas above, `real` is the name of an input
+
+
+def _check_parts(name: str, first: Any, second: Any, names: tuple[str, str]) -> None:
+    must_be_tensors(name, **{names[0]: first, names[1]: second})
+    for part in (first, second):
+        if part.dtype not in _COMPLEX:
+            raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                               f"{SCALAR_TYPE[first.dtype]} and {SCALAR_TYPE[second.dtype]}")
+    if first.dtype is not second.dtype:
+        raise RuntimeError(f"Expected object of scalar type {SCALAR_TYPE[first.dtype]} but got scalar type "
+                           f"{SCALAR_TYPE[second.dtype]} for second argument")
+    try:
+        np.broadcast_shapes(first.array.shape, second.array.shape)
+    except ValueError:
+        error = broadcast_error(shape_of(first), shape_of(second))
+        note_call(error, name, (first, second))
+        raise error from None
+
+
+def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
+    """Complex numbers of these real and imaginary parts (source: ``torch.complex``).
+
+    >>> import livetape as torch
+    >>> torch.complex(torch.tensor([1.]), torch.tensor([2.]))
+    tensor([1.+2.j])
+    """
+    if out is not None:
+        return into(out, complex, real, imag)
+    _check_parts("complex", real, imag, ("real", "imag"))
+    return COMPLEX_ROW.apply((real, imag))
+
+
+def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
+    """Complex numbers of these absolute values and angles, in radians (source: ``torch.polar``)."""
+    if out is not None:
+        return into(out, polar, abs, angle)
+    _check_parts("polar", abs, angle, ("abs", "angle"))
+    return POLAR.apply((abs, angle))
+
+
+# ---------------------------------------------------------------- angle and conjugate
+def _angle(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return np.arctan2(x.imag, x.real)
+    found = np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0))
+    return np.where(np.isnan(x), x, found)
+
+
+def _angle_backward(grad: Any, self: Any) -> Any:
+    if self.dtype.category != COMPLEX:
+        return grad * 0
+    zero = self == 0
+    return where(zero, 0, grad * (1j / conj(where(zero, 1, self))))
+
+
+angle = unary("angle", _angle, "The angle of each number in the complex plane, in radians; pi for negative real ones.",
+              analytic=False, self=_angle_backward)
+
+CONJ_PHYSICAL = elementwise("conj_physical", np.conjugate, params="self", tensors="self", analytic=False,
+                            self=lambda grad: conj_physical(grad))
+
+
+def conj_physical(input: Any, *, out: Any = None) -> Any:
+    """The complex conjugate; a real tensor is returned as it is (source: ``torch.conj_physical``)."""
+    if out is not None:
+        return into(out, conj_physical, input)
+    return CONJ_PHYSICAL.call1(input) if input.dtype.category == COMPLEX else input
+
+
+def conj_physical_(self: Any) -> Any:
+    """In-place `conj_physical`."""
+    return CONJ_PHYSICAL.inplace(self) if self.dtype.category == COMPLEX else self
+
+
+def resolve_conj(input: Any) -> Any:
+    """The tensor itself: its elements are always stored conjugated already (source: ``torch.resolve_conj``)."""
+    return input
+
+
+def resolve_neg(input: Any) -> Any:
+    """The tensor itself: its elements are always stored negated already (source: ``torch.resolve_neg``)."""
+    return input
+
+
+def is_conj(input: Any) -> bool:
+    """False: a conjugate is computed at once (source: ``torch.is_conj``)."""
+    return False
+
+
+def is_neg(input: Any) -> bool:
+    """False: a negative is computed at once (source: ``torch.is_neg``)."""
+    return False
+
+
+FUNCTIONS = ["view_as_real", "view_as_complex", "real", "imag", "complex", "polar", "angle", "conj", "conj_physical",
+             "conj_physical_", "resolve_conj", "resolve_neg", "is_conj", "is_neg"]
+METHODS: dict[str, Any] = {
+    "angle": angle, "conj": conj, "conj_physical": conj_physical, "conj_physical_": conj_physical_,
+    "resolve_conj": resolve_conj, "resolve_neg": resolve_neg, "is_conj": is_conj, "is_neg": is_neg,
+    "real": property(real), "imag": property(imag)}

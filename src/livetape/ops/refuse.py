@@ -1,0 +1,58 @@
+"""Torch's words for arguments that an operation does not take."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from livetape._tape.tensor import TensorBase
+from livetape.dtypes import FLOAT, SCALAR_TYPE, dtype, of_numpy
+
+# What C++ calls the types, in messages that come from templates ...
+CXX_NAME = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+            "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+            "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+# ... and in those about conversions.
+_CONVERTED = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}
+
+
+def does_not_fit(kind: dtype) -> RuntimeError:
+    """A number that a dtype cannot hold."""
+    name = _CONVERTED.get(kind.name) or CXX_NAME.get(kind.name, kind.name)
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def check_fits(kind: dtype, value: Any) -> None:
+    """Raise torch's error for a number that a dtype cannot hold."""
+    if isinstance(value, complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if kind.category == FLOAT:
+        if -3e4 < value < 3e4 or value != value or value in (float("inf"), float("-inf")):
+            return
+        limit = 3.3895313892515355e38 if kind.name == "bfloat16" else float(np.finfo(kind.np).max)
+        if not -limit <= value <= limit:
+            raise does_not_fit(kind)
+        return
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError("int too big to convert")
+    info = np.iinfo(kind.np)
+    if not (info.min if kind.is_signed else -int(info.max)) <= value <= info.max:
+        raise does_not_fit(kind)
+
+
+def unsupported(label: str, array: Any) -> NotImplementedError:
+    """A dtype that has no such kernel: ``label`` is the kernel's name in torch, without "_cpu"."""
+    return NotImplementedError(f"\"{label}_cpu\" not implemented for '{SCALAR_TYPE[of_numpy(array.dtype)]}'")
+
+
+def must_be_tensors(name: str, **arguments: Any) -> None:
+    """Raise torch's TypeError for the first argument that is no tensor."""
+    for position, (argument, value) in enumerate(arguments.items(), 1):
+        if not isinstance(value, TensorBase):
+            not_a_tensor(name, argument, position, value)
+
+
+def not_a_tensor(name: str, argument: str, position: int, value: Any) -> NoReturn:
+    """Raise torch's TypeError for an argument that must be a tensor."""
+    raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
