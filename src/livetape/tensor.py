@@ -36,7 +36,7 @@ _NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
     "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() "
     "on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
-    "github.com/pytorch/pytorch/pull/30531 for more informations.")
+    "github.com/pytorch/pytorch/pull/30531 for more information.")
 _TO_SCALAR = ("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
               "tensor.detach() first.")
 _warned: set[str] = set()

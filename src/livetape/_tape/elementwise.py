@@ -21,7 +21,14 @@ SCALAR: Final[Any] = sizes.SCALAR
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Elementwise(Op):
-    """An operation on corresponding elements: inputs broadcast and promote; the kernel is a ufunc or takes like one."""
+    """An operation on corresponding elements: inputs broadcast and promote; the kernel is a ufunc or takes like one.
+
+    Beside the tensors, an argument called ``other`` or ``exponent`` takes part in the promotion, also as a number.
+    """
+
+    def __init__(self, name: str, kernel: Any, params: tuple[str, ...], tensors: tuple[str, ...]) -> None:
+        super().__init__(name, kernel, params, tensors)
+        self.operands: list[int] = [i for i, p in enumerate(params) if p in tensors or p == "other" or p == "exponent"]
 
     def is_elementwise(self) -> bool:
         return True
@@ -182,13 +189,16 @@ class Elementwise(Op):
         if isinstance(b, TensorBase):
             if b.base is not None:
                 refresh_view(b)
-            if b.recorded and self.of_input[1] is not None:
+            if b.recorded and len(self.of_input) > 1 and self.of_input[1] is not None:
                 mask |= 2
         if mask == 0 or not is_recording():
             return
         node: Node = self.node_class()
         node._op = self
-        node._edges = (edge_of(a) if mask & 1 else None, edge_of(b) if mask & 2 else None)
+        if len(self.tensors) == 1:
+            node._edges = (edge_of(a),)
+        else:
+            node._edges = (edge_of(a) if mask & 1 else None, edge_of(b) if mask & 2 else None)
         result.node = node
         result.recorded = True
         if differs:
@@ -228,50 +238,56 @@ class Elementwise(Op):
         count = len(values)
         if count == 1:
             return self.call1(values[0])
-        if count == 2:
+        if count == 2 and len(self.operands) == 2:
             return self.run2(values[0], values[1])
         return self.run_many(values)
+
+    def prepared(self, values: tuple[Any, ...], kind: dtype) -> list[Any]:
+        """The kernel's arguments: operands as arrays of dtype ``kind``."""
+        arrays: list[Any] = list(values)
+        wide = kind.np
+        for at in self.operands:
+            value = values[at]
+            if isinstance(value, TensorBase):
+                x = value.array
+                arrays[at] = x if x.dtype is wide else x.astype(wide)
+            else:
+                arrays[at] = kind.scalar(value)
+        return arrays
+
+    def common_dtype(self, values: tuple[Any, ...]) -> dtype:
+        """What the operands promote to."""
+        first = values[self.operands[0]]
+        same = isinstance(first, TensorBase)
+        for at in self.operands:
+            value = values[at]
+            same = same and isinstance(value, TensorBase) and value.dtype is first.dtype
+        kind: dtype = first.dtype if same else promote(self.name, *[values[at] for at in self.operands])
+        if self.promotes == TO_FLOAT and kind.category < FLOAT:
+            kind = default.dtype
+        return kind
 
     def run_many(self, values: tuple[Any, ...]) -> TensorBase:
         """Run a row with three tensors, or with arguments that are no tensors."""
         tensors: list[Any] = [values[at] for at in self.tensor_at]
-        kind = tensors[0].dtype if isinstance(tensors[0], TensorBase) else promote(self.name, tensors[0], tensors[-1])
-        for t in tensors[1:]:
-            if not isinstance(t, TensorBase) or t.dtype is not kind or not isinstance(tensors[0], TensorBase):
-                kind = promote(self.name, *tensors)
-                break
-        if self.promotes == TO_FLOAT and kind.category < FLOAT:
-            kind = default.dtype
-        arrays: list[Any] = list(values)
-        wide = kind.np
-        differs = False
-        size: Any = None
-        for at in self.tensor_at:
-            value = values[at]
-            if isinstance(value, TensorBase):
-                x = value.array
-                if x.dtype is not wide:
-                    x = x.astype(wide)
-                    differs = True
-                arrays[at] = x
-                if size is None:
-                    size = shape_of(value)
-                elif size is not shape_of(value) and size != shape_of(value):
-                    differs = True
-            else:
-                arrays[at] = kind.scalar(value)
+        kind = self.common_dtype(values)
         try:
-            out = self.kernel(*arrays)
+            out: Any = self.kernel(*self.prepared(values, kind))
         except ValueError:
             raise binary_error(self.name, *tensors) from None
         if type(out) is not NDARRAY:
             out = np.asarray(out)
         result = wrap(out, boolean if self.promotes == TO_BOOL else kind, None)
+        size = shape_of(result)
+        differs = False
+        for t in tensors:
+            if isinstance(t, TensorBase) and (t.dtype is not kind or shape_of(t) != size):
+                differs = True
         node = self.node_for(values, result.dtype)
         if node is not None:
             result.node = node
             result.recorded = True
-            if differs or shape_of(result) != size:
+            if differs:
                 node._metas = tuple([(shape_of(t), t.dtype) if isinstance(t, TensorBase) else None for t in tensors])
             mask: i64 = 0
             for i, edge in enumerate(node._edges):
@@ -286,20 +302,8 @@ class Elementwise(Op):
         recording = is_recording()
         check_inplace(target, recording)
         tensors: list[Any] = [values[at] for at in self.tensor_at]
-        kind = target.dtype
-        if len(tensors) > 1:
-            kind = promote(self.name, *tensors)
-        if self.promotes == TO_FLOAT and kind.category < FLOAT:
-            kind = default.dtype
-        arrays: list[Any] = list(values)
-        wide = kind.np
-        for at in self.tensor_at:
-            value = values[at]
-            if isinstance(value, TensorBase):
-                x = value.array
-                arrays[at] = x if x.dtype is wide else x.astype(wide)
-            else:
-                arrays[at] = kind.scalar(value)
+        kind = self.common_dtype(values)
+        arrays = self.prepared(values, kind)
         out: Any
         if self.is_ufunc and kind is target.dtype and self.promotes != TO_BOOL:
             # straight into the target's memory; a shape that does not fit is found before anything is written

@@ -259,6 +259,8 @@ def make_view(tensor: TensorBase, array: Any, creation: i64) -> TensorBase:
     view.version = tensor.version
     view.view_version = version_of(tensor)
     view.creation = creation if creation != DEFAULT else tensor.creation
+    if creation == NO_GRAD:  # a leaf of its own that may require gradients, as in torch
+        view.recorded = tensor.recorded
     return view
 
 

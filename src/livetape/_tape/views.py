@@ -127,12 +127,12 @@ def rebase_error(view: TensorBase, indirect: bool) -> RuntimeError:
             "output of the custom Function.")
     mode, where = ("no_grad mode", "no_grad") if creation == NO_GRAD else ("inference mode", "inference_mode")
     change = "with grad mode enabled" if creation == NO_GRAD else "in normal mode"
+    what = "its base or another view of its base has been" if indirect else "is being"
     return RuntimeError(
-        (text.replace("is a view and", "is a view of a view which was created in " + mode + " and") if indirect else
-         f"A view was created in {mode} and is being modified inplace {change}.") +
-        " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-        f"both the view and the inplace either both inside the {where} block (if you don't want the inplace to be "
-        "tracked) or both outside (if you want the inplace to be tracked).")
+        f"A view was created in {mode} and {what} modified inplace {change}. Given that this use case is ambiguous and "
+        "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside "
+        f"the {where} block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+        "tracked).")
 
 
 def check_inplace(target: TensorBase, recording: bool) -> None:

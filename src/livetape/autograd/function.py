@@ -406,8 +406,7 @@ def _rebase(ctx: Any, target: Any, nr: int) -> None:
         rebase_history(target, ctx)
     else:
         _connect(ctx, target, nr)
-    if not target.version:
-        counter_of(target)
+    counter_of(target).value += 1
 
 
 # ---------------------------------------------------------------- decorators

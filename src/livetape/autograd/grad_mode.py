@@ -21,21 +21,21 @@ def is_inference_mode_enabled() -> bool:
 
 
 class _ModeContext:
-    """A mode as a context manager and decorator; one object serves nested and repeated uses."""
+    """A mode as a context manager and decorator. As in torch, one object remembers one state: the last it entered from."""
 
     def __init__(self) -> None:
-        self._before: list[tuple[bool, bool]] = []
+        self._before = (True, False)
 
     def clone(self) -> Any:
         """A fresh context of the same kind, one for each decorated call."""
         return type(self)()
 
     def _enter(self, grad: bool, inference: bool) -> None:
-        self._before.append((local.grad, local.inference))
+        self._before = (local.grad, local.inference)
         set_modes(grad, inference)
 
     def __exit__(self, *error: Any) -> None:
-        set_modes(*self._before.pop())
+        set_modes(*self._before)
 
     def __enter__(self) -> Any:
         raise TypeError("an abstract mode")

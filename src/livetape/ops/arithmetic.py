@@ -25,7 +25,7 @@ RSUB = elementwise(
     "rsub", lambda self, other, alpha: other - alpha * self,
     self=lambda grad, alpha: -grad if alpha == 1 else grad * -alpha, other=lambda grad: grad)
 # torch's `3 - x`, a row of its own because its node has another name
-RSUB_NUMBER = elementwise("rsub", lambda self, other: other - self, node="RsubBackward1", key="rsub.number",
+RSUB_NUMBER = elementwise("rsub", lambda self, other: other - self, tensors="self", node="RsubBackward1", key="rsub.number",
                           self=lambda grad: -grad)
 
 
@@ -234,11 +234,12 @@ def _quotient(self: Any, other: Any, mode: str) -> Any:
 
 REMAINDER = elementwise("remainder", lambda self, other: _remainder(self, other), node="RemainderBackward1",
                         self=lambda grad: grad, other=lambda grad, self, other: -grad * _quotient(self, other, "floor"))
-REMAINDER_NUMBER = elementwise("remainder", lambda self, other: _remainder(self, other), key="remainder.number",
+REMAINDER_NUMBER = elementwise("remainder", lambda self, other: _remainder(self, other), tensors="self", key="remainder.number",
                                self=lambda grad: grad)
 FMOD = elementwise("fmod", lambda self, other: _fmod(self, other), node="FmodBackward1",
                    self=lambda grad: grad, other=lambda grad, self, other: -grad * _quotient(self, other, "trunc"))
-FMOD_NUMBER = elementwise("fmod", lambda self, other: _fmod(self, other), key="fmod.number", self=lambda grad: grad)
+FMOD_NUMBER = elementwise("fmod", lambda self, other: _fmod(self, other), tensors="self", key="fmod.number",
+                          self=lambda grad: grad)
 
 
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -282,13 +283,13 @@ def _power(x: Any, y: Any) -> Any:
     return np.power(x, y)
 
 
-def _pow_self(grad: Any, self: Any, other: Any) -> Any:
-    if not isinstance(other, TensorBase):
-        if other == 0:
+def _pow_self(grad: Any, self: Any, exponent: Any) -> Any:
+    if not isinstance(exponent, TensorBase):
+        if exponent == 0:
             return zeros_like(grad)
-        return grad * (other * pow(self, other - 1))
-    slope = grad * (other * pow(self, other - 1))
-    return where_zero(other, slope)
+        return grad * (exponent * pow(self, exponent - 1))
+    slope = grad * (exponent * pow(self, exponent - 1))
+    return where_zero(exponent, slope)
 
 
 def where_zero(exponent: Any, slope: Any) -> Any:
@@ -300,9 +301,9 @@ WHERE_ZERO = elementwise("where", lambda self, other: np.where(self == 0, np.zer
                          key="pow.where", other=lambda grad, self: where_zero(self, grad))
 
 
-def _pow_other(grad: Any, self: Any, other: Any, result: Any) -> Any:
+def _pow_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     """grad * result * log(self), and 0 where self is 0 and the exponent is not negative."""
-    return POW_LOG.apply((grad * result, self, other))
+    return POW_LOG.apply((grad * result, self, exponent))
 
 
 def _log_or_zero(self: Any, other: Any, exponent: Any) -> Any:
@@ -315,10 +316,12 @@ POW_LOG = elementwise(
     self=lambda grad, other, exponent: POW_LOG.apply((grad, other, exponent)),
     other=lambda grad, self, other: grad * self / other)
 
-POW_NUMBER = elementwise("pow", lambda self, other: _power(self, other), key="pow.number", self=_pow_self)
-POW = elementwise("pow", lambda self, other: _power(self, other), node="PowBackward1", self=_pow_self, other=_pow_other)
-POW_BASE = elementwise("pow", lambda self, other: _power(self, other), node="PowBackward2", key="pow.base",
-                       other=_pow_other)
+POW_NUMBER = elementwise("pow", lambda self, exponent: _power(self, exponent), tensors="self", key="pow.number",
+                         self=_pow_self)
+POW = elementwise("pow", lambda self, exponent: _power(self, exponent), tensors="self exponent", node="PowBackward1",
+                  self=_pow_self, exponent=_pow_exponent)
+POW_BASE = elementwise("pow", lambda self, exponent: _power(self, exponent), tensors="self exponent", node="PowBackward2",
+                       key="pow.base", exponent=_pow_exponent)
 
 
 def _pow_row(input: Any, exponent: Any) -> Any:

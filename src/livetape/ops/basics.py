@@ -48,7 +48,10 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     >>> torch.clone(torch.tensor([1., 2.]))
     tensor([1., 2.])
     """
-    return CLONE.apply((input,))
+    twin = CLONE.apply((input,))
+    if input.inference:
+        twin.bump_version()  # torch fills a normal tensor here
+    return twin
 
 
 def cast(input: Any, kind: dtype) -> Any:

@@ -60,7 +60,7 @@ class GradNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        saved = [] if self._op is None else ["_saved_" + s.name.removesuffix("_size") for s in self._op.saved]
+        saved = [] if self._op is None else ["_saved_" + s.name.replace("_size", "_sym_sizes") for s in self._op.saved]
         return [*super().__dir__(), *saved]
 
     def __repr__(self) -> str:
@@ -68,14 +68,16 @@ class GradNode(Node):
 
 
 def _saved_value(node: GradNode, name: str) -> Any:
+    sizes = name.removesuffix("_sym_sizes") + "_size" if name.endswith("_sym_sizes") else None
     if node._op is not None:
         for position, saved in enumerate(node._op.saved):
-            if saved.name == name or saved.name == name + "_size":
+            if saved.name == name or saved.name == sizes:
                 if node._freed:
                     raise RuntimeError(FREED)
                 if node._saved is None or node._saved[position] is None:
                     return None
-                return node._op.unpack(node, position)
+                found = node._op.unpack(node, position)
+                return tuple(found) if sizes else found
     raise AttributeError(f"'{type(node).__name__}' object has no attribute '_saved_{name}'")
 
 
