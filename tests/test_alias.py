@@ -77,7 +77,6 @@ def test_a_function_is_no_module() -> None:
 @pytest.mark.usefixtures("aliased")
 def test_distribution_version() -> None:
     assert importlib.metadata.version("torch") == torch_version
-    assert importlib.metadata.version("livetape") == livetape.__version__
 
 
 def test_uninstall_restores_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:

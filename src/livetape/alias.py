@@ -76,7 +76,10 @@ def _resolve(fullname: str) -> Any:
         if fault.name is None or not (name + ".").startswith(fault.name + "."):
             raise
     parent, _, last = fullname.rpartition(".")
-    found = getattr(sys.modules.get(parent), last, None)
+    try:
+        found = getattr(sys.modules.get(parent), last)
+    except (AttributeError, ModuleNotFoundError):  # the latter if the parent loads its attributes late
+        return None
     return found if isinstance(found, ModuleType) or not callable(found) else None
 
 
