@@ -1,0 +1,123 @@
+"""softmax, log_softmax, softmin and gumbel_softmax."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from livetape._tape.explain import argument_error
+from livetape._tape.tensor import TensorBase
+from livetape.kernels import softmax as kernels
+from livetape.ops.dims import wrap_dim
+from livetape.ops.table import into, row
+
+# ---------------------------------------------------------------- softmax
+SOFTMAX_BACKWARD = row(
+    "softmax_backward_data", lambda grad_output, output, dim: kernels.softmax_backward(grad_output, output, dim),
+    tensors="grad_output output",
+    grad_output=lambda grad, output, dim: SOFTMAX_BACKWARD.apply((grad, output, dim)),
+    output=lambda grad, grad_output, output, dim:
+        grad * (grad_output - (grad_output * output).sum(dim, keepdim=True)) -
+        grad_output * (grad * output).sum(dim, keepdim=True))
+SOFTMAX = row("softmax", kernels.softmax,
+              self=lambda grad, result, dim: SOFTMAX_BACKWARD.apply((grad, result, dim)))
+
+LOG_SOFTMAX_BACKWARD = row(
+    "log_softmax_backward_data",
+    lambda grad_output, output, dim: kernels.log_softmax_backward(grad_output, output, dim),
+    tensors="grad_output output",
+    grad_output=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, keepdim=True),
+    output=lambda grad, grad_output, output, dim: -(grad * output.exp()) * grad_output.sum(dim, keepdim=True))
+LOG_SOFTMAX = row("log_softmax", kernels.log_softmax,
+                  self=lambda grad, result, dim: LOG_SOFTMAX_BACKWARD.apply((grad, result, dim)))
+
+
+def _prepared(name: str, input: Any, dim: Any, dtype: Any, position: int = 2) -> tuple[Any, int]:
+    """The input in ``dtype`` and the dimension as a number that is not negative."""
+    if not isinstance(input, TensorBase):
+        raise argument_error(name, 0, input)
+    if dim is None:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+    if dtype is not None and dtype is not input.dtype:
+        input = input.to(dtype)
+    return input, wrap_dim(dim, input.array.ndim, name, position=position)
+
+
+def softmax(input: Any, dim: Any = None, dtype: Any = None, *, out: Any = None) -> Any:
+    """exp(input) over its sum along ``dim`` (source: ``torch.softmax``).
+
+    >>> import livetape as torch
+    >>> torch.softmax(torch.tensor([0., 0.]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    if out is not None:
+        return into(out, softmax, input, dim, dtype)
+    return SOFTMAX.apply(_prepared("softmax", input, dim, dtype))
+
+
+def log_softmax(input: Any, dim: Any = None, dtype: Any = None, *, out: Any = None) -> Any:
+    """The logarithm of `softmax`, computed without loss (source: ``torch.log_softmax``)."""
+    if out is not None:
+        return into(out, log_softmax, input, dim, dtype)
+    return LOG_SOFTMAX.apply(_prepared("log_softmax", input, dim, dtype))
+
+
+# ---------------------------------------------------------------- torch.nn.functional's signatures
+def _chosen_dim(name: str, input: Any, dim: Any, stacklevel: int) -> Any:
+    """``dim``, or the one that torch chooses and warns about."""
+    if dim is not None:
+        return dim
+    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+                  "argument.", UserWarning, stacklevel=stacklevel + 1)
+    return 0 if input.array.ndim in (0, 1, 3) else 1
+
+
+def _of_tensor(name: str, input: Any) -> None:
+    if not isinstance(input, TensorBase):
+        raise AttributeError(f"'{type(input).__name__}' object has no attribute '{name}'")
+
+
+def functional_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`softmax` whose ``dim`` may be left out, with a warning (source: ``torch.nn.functional.softmax``)."""
+    _of_tensor("softmax", input)
+    dim = _chosen_dim("softmax", input, dim, _stacklevel)
+    return SOFTMAX.apply(_prepared("softmax", input, dim, dtype, 1))
+
+
+def functional_log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`log_softmax` whose ``dim`` may be left out (source: ``torch.nn.functional.log_softmax``)."""
+    _of_tensor("log_softmax", input)
+    dim = _chosen_dim("log_softmax", input, dim, _stacklevel)
+    return LOG_SOFTMAX.apply(_prepared("log_softmax", input, dim, dtype, 1))
+
+
+def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`softmax` of ``-input`` (source: ``torch.nn.functional.softmin``)."""
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"bad operand type for unary -: '{type(input).__name__}'")
+    dim = _chosen_dim("softmin", input, dim, _stacklevel)
+    return SOFTMAX.apply(_prepared("softmax", -input, dim, dtype, 1))
+
+
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+    """A sample from the Gumbel-softmax distribution, one-hot if ``hard``: its gradients are those of the soft one.
+
+    Source: ``torch.nn.functional.gumbel_softmax``.
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    if not isinstance(logits, TensorBase):
+        raise argument_error("empty_like", 0, logits)
+    gumbels = -logits.detach().clone().exponential_().log()
+    soft = softmax((logits + gumbels) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    sample = logits.detach().clone().zero_().scatter_(dim, index, 1.0)
+    return sample - soft.detach() + soft
+
+
+FUNCTIONS = ["softmax", "log_softmax"]
+METHODS = {"softmax": softmax, "log_softmax": log_softmax}
+FUNCTIONAL = {"softmax": functional_softmax, "log_softmax": functional_log_softmax, "softmin": softmin,
+              "gumbel_softmax": gumbel_softmax}
