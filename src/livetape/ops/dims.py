@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from operator import index
 from typing import Any
 
@@ -44,7 +46,7 @@ def wrap_dims(dims: Any, ndim: int, name: str = "", argument: str = "dim", posit
             where = f" (position {position})" if position else ""
             raise TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, not {type(dims).__name__}")
         return (wrap_dim(as_int(dims), ndim),)
-    if all([type(dim) is int for dim in dims]):
+    if all(type(dim) is int for dim in dims):
         whole = list(dims)
     else:
         whole = []
@@ -54,8 +56,8 @@ def wrap_dims(dims: Any, ndim: int, name: str = "", argument: str = "dim", posit
                 continue
             kind = type(dim).__name__
             if at == 0:
-                raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, but found "
-                                f"element of type {kind} at pos 0")
+                raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, but "
+                                f"found element of type {kind} at pos 0")
             raise TypeError(f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "
                             f'"type must be tuple of ints,but got {kind}"')
     found: list[int] = []
@@ -110,4 +112,25 @@ def no_overload(name: str, given: Any, *signatures: str) -> TypeError:
     else:
         kinds = ", ".join([type(value).__name__ for value in given])
     lines = "".join([f" * {signature}\n" for signature in signatures])
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{lines}")
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
+                     f"{lines}")
+
+
+_NUMPY = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def renamed(names: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments by NumPy's names, which torch takes as well, as torch's: ``axis`` is ``dim``."""
+    return {_NUMPY.get(key, key): value for key, value in names.items()}
+
+
+def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function take NumPy's names ``axis`` and ``keepdims`` too."""
+
+    @wraps(function)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        if "axis" in kwargs or "keepdims" in kwargs:
+            kwargs = renamed(kwargs)
+        return function(*args, **kwargs)
+
+    return either

@@ -1,0 +1,235 @@
+"""Sums over some or all dimensions of an array, quick and accurate, and what is made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+SMALL = 2048  # up to so many elements NumPy's own loops are as good as any
+LONG = 1024  # elements that one dot product adds
+TALL = 256  # rows that one vector-matrix product adds
+SHORT = 128  # rows of fewer elements are added by a matrix-vector product
+
+_ones: dict[Any, Any] = {}
+
+
+def ones(count: int, kind: Any) -> Any:
+    """``count`` ones, at most LONG: adding by BLAS needs them."""
+    found = _ones.get(kind)
+    if found is None:
+        found = _ones[kind] = np.ones(LONG, kind)
+    return found[:count]
+
+
+def is_half(array: Any) -> bool:
+    """Whether an array is float16 or bfloat16."""
+    return bool(array.itemsize == 2 and array.dtype.kind in "fV")
+
+
+def wide(array: Any) -> Any:
+    """float16 and bfloat16 as float32, for computing; others as they are."""
+    return array.astype(np.float32) if array.itemsize == 2 and array.dtype.kind in "fV" else array
+
+
+def sum_kind(array: Any) -> Any:
+    """The dtype of a sum: integers and bool give int64."""
+    return np.dtype(np.int64) if array.dtype.kind in "biu" else array.dtype
+
+
+def total(x: Any, axes: Any = None, keepdims: bool = False, kind: Any = None) -> Any:
+    """The sum over ``axes`` (None: all), computed and returned as ``kind`` (default: as torch's sum).
+
+    Partial sums are of few elements each, so that the error grows with the logarithm of their number. The order of the
+    additions does not depend on the number of threads.
+    """
+    if axes is None and kind is None and x.dtype.kind == "f" and x.size <= SMALL and not keepdims and x.itemsize > 2:
+        return np.add.reduce(x, axis=None)
+    if kind is None:
+        kind = sum_kind(x)
+    if kind.itemsize == 2 and kind.kind in "fV":
+        return total(x.astype(np.float32), axes, keepdims).astype(kind)
+    if x.dtype != kind:
+        if kind.kind in "biu":
+            if x.dtype.kind in "fc":
+                x = x.astype(kind)
+            elif x.dtype.kind == "b" and axes is None and not keepdims:
+                return np.array(np.count_nonzero(x), kind)
+            return np.add.reduce(x, axis=axes, keepdims=keepdims, dtype=kind)
+        x = x.astype(kind)
+    if x.size <= SMALL or kind.kind not in "fc":
+        return np.add.reduce(x, axis=axes, keepdims=keepdims, dtype=kind)
+    axes = tuple(range(x.ndim)) if axes is None else axes
+    return finish(_total(x, axes), axes, keepdims)
+
+
+def finish(kept: Any, axes: Any, keepdims: bool) -> Any:
+    """Drop the dimensions of size 1 in the places of ``axes``, unless they are to be kept."""
+    if keepdims:
+        return kept
+    return kept.reshape(tuple([n for i, n in enumerate(kept.shape) if i not in axes]))
+
+
+def _total(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum of a large array of floats; ``axes`` are kept as dimensions of size 1."""
+    shape = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+    repeated = [i for i, n in enumerate(x.shape) if n > 1 and x.strides[i] == 0] if 0 in x.strides else []
+    if repeated:  # expanded: each element counts as often as it is repeated
+        times = math.prod([x.shape[i] for i in repeated if i in axes])
+        once = x[tuple([slice(0, 1) if i in repeated else slice(None) for i in range(x.ndim)])]
+        found = total(once, axes, True, x.dtype)
+        return np.multiply(np.broadcast_to(found, shape), x.dtype.type(times))
+    if not x.flags.c_contiguous:
+        order = sorted(range(x.ndim), key=lambda i: -abs(x.strides[i]))
+        turned = np.ascontiguousarray(x.transpose(order))
+        found = _total(turned, tuple([i for i, n in enumerate(order) if n in axes]))
+        return found.transpose(np.argsort(order))
+    if x.dtype.kind == "c":
+        pairs = x.view(x.real.dtype).reshape(*x.shape, 2)
+        return _contiguous(pairs, axes).reshape(-1).view(x.dtype).reshape(shape)
+    return _contiguous(x, axes).reshape(shape)
+
+
+def _contiguous(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sums of a contiguous array, run by run of neighbouring dimensions, the last run first."""
+    runs: list[list[Any]] = []  # [is it added, how many elements]
+    for i, n in enumerate(x.shape):
+        if n == 1:
+            continue
+        if runs and runs[-1][0] == (i in axes):
+            runs[-1][1] *= n
+        else:
+            runs.append([i in axes, n])
+    inner = 1
+    while runs:
+        added, count = runs.pop()
+        if added:
+            outer = math.prod([n for _, n in runs])
+            x = _rows(x.reshape(outer, count)) if inner == 1 else _columns(x.reshape(outer, count, inner))
+        else:
+            inner *= count
+    return x
+
+
+def _rows(x: Any) -> Any:
+    """The sum of each row."""
+    rows, count = x.shape
+    if count < SHORT:
+        return np.matmul(x, ones(count, x.dtype)) if rows > 16 else np.add.reduce(x, axis=1)
+    if count <= LONG:
+        return np.vecdot(x, ones(count, x.dtype))
+    whole = count // LONG * LONG
+    parts = np.vecdot(x[:, :whole].reshape(rows, -1, LONG), ones(LONG, x.dtype))
+    found = _rows(np.ascontiguousarray(parts))
+    if whole < count:
+        found += np.add.reduce(x[:, whole:], axis=1)
+    return found
+
+
+def _columns(x: Any) -> Any:
+    """The sums over the middle dimension of three."""
+    outer, count, inner = x.shape
+    if count <= TALL:
+        if outer * 16 > x.size:  # little to do for each of many
+            return np.add.reduce(x, axis=1)
+        return np.matmul(ones(count, x.dtype), x)
+    whole = count // TALL * TALL
+    parts = np.matmul(ones(TALL, x.dtype), x[:, :whole].reshape(outer, -1, TALL, inner))
+    found = _columns(parts)
+    if whole < count:
+        found += np.add.reduce(x[:, whole:], axis=1)
+    return found
+
+
+# ---------------------------------------------------------------- means and moments
+def count_over(shape: Any, axes: Any) -> int:
+    """How many elements each result of a reduction is made of."""
+    return math.prod(shape if axes is None else [shape[i] for i in axes])
+
+
+def mean(x: Any, axes: Any = None, keepdims: bool = False, kind: Any = None) -> Any:
+    """The mean over ``axes``; float16 and bfloat16 are added in float32."""
+    kind = x.dtype if kind is None else kind
+    count = count_over(x.shape, axes)
+    if kind.itemsize == 2 and kind.kind in "fV":
+        found = total(x.astype(np.float32), axes, keepdims)
+        return np.true_divide(found, np.float32(count)).astype(kind)
+    found = total(x, axes, keepdims, kind)
+    return np.true_divide(found, kind.type(count))
+
+
+def moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool = False) -> tuple[Any, Any]:
+    """Variance and mean over ``axes``: the squared distances from the mean, divided by their count - ``correction``.
+
+    With ``root``, the standard deviation instead of the variance.
+    """
+    kind = x.dtype
+    x = wide(x)
+    count = count_over(x.shape, axes)
+    centre = mean(x, axes, True)
+    apart = x - centre
+    if apart.dtype.kind == "c":
+        squares = np.square(apart.real) + np.square(apart.imag)
+    else:
+        squares = np.square(apart, out=apart if isinstance(apart, np.ndarray) else None)
+    axes = tuple(range(x.ndim)) if axes is None else axes
+    spread = total(squares, axes, keepdims)
+    spread = np.true_divide(spread, spread.dtype.type(max(0.0, count - correction)))
+    if root:
+        spread = np.sqrt(spread)
+    centre = finish(centre, axes, keepdims)
+    if kind != x.dtype:
+        return spread.astype(kind), centre.astype(kind)
+    return spread, centre
+
+
+# ---------------------------------------------------------------- norms and log-sum-exp
+def vector_norm(x: Any, order: float, axes: Any, keepdims: bool) -> Any:
+    """(sum of |x|**order) ** (1 / order) over ``axes``, with its limits for 0 and the infinities; real."""
+    x = wide(x)
+    if order == 2:
+        if x.dtype.kind == "c":
+            x = np.hypot(x.real, x.imag)
+        if axes is None and x.flags.c_contiguous:
+            found = np.sqrt(sum_of_squares(x.reshape(-1)))
+            return found.reshape((1,) * x.ndim) if keepdims else found
+        return np.sqrt(total(np.square(x), axes, keepdims))
+    size = np.absolute(x)
+    if order == math.inf:
+        return np.maximum.reduce(size, axis=axes, keepdims=keepdims)
+    if order == -math.inf:
+        return np.minimum.reduce(size, axis=axes, keepdims=keepdims)
+    if order == 0:
+        return total((x != 0).astype(size.dtype), axes, keepdims)
+    if order == 1:
+        return total(size, axes, keepdims)
+    if order == 3:
+        return np.cbrt(total(size * size * size, axes, keepdims))
+    one = size.dtype.type
+    return np.power(total(np.power(size, one(order)), axes, keepdims), one(1.0 / order))
+
+
+def sum_of_squares(x: Any) -> Any:
+    """The sum of the squares of a real 1-D array."""
+    if x.size <= LONG:
+        return np.vecdot(x, x)
+    whole = x.size // LONG * LONG
+    blocks = x[:whole].reshape(-1, LONG)
+    return total(np.vecdot(blocks, blocks)) + np.vecdot(x[whole:], x[whole:])
+
+
+def logsumexp(x: Any, axes: Any, keepdims: bool) -> Any:
+    """log(sum of exp(x)) over ``axes``, without overflow."""
+    kind = x.dtype
+    x = wide(x)
+    axes = tuple(range(x.ndim)) if axes is None else axes
+    if count_over(x.shape, axes):
+        real = x.real if x.dtype.kind == "c" else x
+        top = np.maximum.reduce(real, axis=axes, keepdims=True)
+        top = np.where(np.isinf(top), np.zeros((), top.dtype), top)
+        parts = np.exp(x - top)
+        found = np.log(total(parts, axes, True)) + top
+    else:
+        found = np.log(total(x, axes, True))
+    return finish(found, axes, keepdims).astype(kind, copy=False)

@@ -1,0 +1,309 @@
+"""Reductions to sums, means, products and truth values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.modes import is_recording
+from livetape._tape.tensor import TensorBase, shape_of
+from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, uint8
+from livetape.kernels import reductions as kernels
+from livetape.ops.basics import cast
+from livetape.ops.choose import dropped
+from livetape.ops.dims import is_integer, no_overload, numpy_names, reduced_size, reduction_dims, renamed, wrap_dim
+from livetape.ops.scan import products_of_others
+from livetape.ops.table import into, row
+
+_SMALL = 16384  # elements up to which a copy is cheaper than NumPy's broadcast_to
+
+
+# ---------------------------------------------------------------- back from a reduction
+def _spread(grad: Any, size: Any, dim: Any, keepdim: bool) -> Any:
+    if dim is not None and not keepdim:
+        grad = grad.reshape(reduced_size(size, dim, True))
+    if math.prod(size) <= _SMALL:
+        made = np.empty(size, grad.dtype)
+        made[...] = grad
+        return made
+    return np.broadcast_to(grad, size)
+
+
+SPREAD = row("expand", _spread, tensors="grad", key="reduce.spread",
+             grad=lambda grad, dim, keepdim: SUM.apply((grad,)) if dim is None and not keepdim
+             else SUM_DIM.apply((grad, dim, keepdim, None)))
+RESHAPE = row("view", lambda self, size: self.reshape(size), key="reduce.reshape",
+              self=lambda grad, self_size: RESHAPE.apply((grad, self_size)))
+
+
+def spread(grad: Any, size: Any, dim: Any, keepdim: bool) -> Any:
+    """The gradient of a sum over ``dim`` (None: all) of a tensor of the given size."""
+    return SPREAD.apply((grad, size, dim, keepdim))
+
+
+def kept(result: Any, size: Any, dim: Any, keepdim: bool) -> Any:
+    """A reduction's result with the reduced dimensions in their places, so that it broadcasts against the input."""
+    if keepdim or dim is None or len(dim) == len(size):
+        return result
+    return RESHAPE.apply((result, reduced_size(size, dim, True)))
+
+
+# ---------------------------------------------------------------- arguments
+def check_tensor(name: str, input: Any) -> None:
+    """Raise torch's error for an input that is no tensor."""
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+
+
+def check_keepdim(name: str, keepdim: Any, position: int = 2) -> None:
+    """Raise torch's error for a ``keepdim`` that is no bool."""
+    if not isinstance(keepdim, bool):
+        raise TypeError(f"{name}(): argument 'keepdim' (position {position}) must be bool, not {type(keepdim).__name__}")
+
+
+def several(name: str, input: Any, dim: Any, *signatures: str) -> tuple[int, ...] | None:
+    """The argument ``dim`` of a reduction that takes several: None for all, else a tuple."""
+    if dim is None:
+        return None
+    first = dim[0] if isinstance(dim, (tuple, list)) and dim else 0 if isinstance(dim, (tuple, list)) else dim
+    if signatures and not is_integer(first):
+        raise no_overload(name, (dim,), *signatures)
+    return reduction_dims(dim, input.array.ndim, name)
+
+
+def _by_torch_names(name: str, names: dict[str, Any], **given: Any) -> dict[str, Any]:
+    """The keyword arguments of a call that used NumPy's names ``axis`` or ``keepdims``."""
+    found = given | renamed(names)
+    if len(found) > len(given):
+        raise no_overload(name, names, *_SIGNATURES)
+    return found
+
+
+_SIGNATURES = ("(*, torch.dtype dtype = None)", "(tuple of ints dim, bool keepdim = False, *, torch.dtype dtype = None)")
+
+
+# ---------------------------------------------------------------- sum
+def _sum(self: Any) -> Any:
+    if self.size <= kernels.SMALL and self.dtype.kind == "f" and self.itemsize > 2:
+        return np.add.reduce(self, axis=None)
+    return kernels.total(self)
+
+
+def _sum_dim(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
+    return kernels.total(self, dim, keepdim, None if dtype is None else dtype.np)
+
+
+SUM = row("sum", _sum, self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False)))
+SUM_TYPED = row("sum", lambda self, dtype: _sum_dim(self, None, False, dtype), key="sum.dtype",
+                self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False)))
+SUM_DIM = row("sum", _sum_dim, node="SumBackward1", key="sum.dim",
+              self=lambda grad, self_size, dim, keepdim: SPREAD.apply((grad, self_size, dim, keepdim)))
+
+
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None,
+        **names: Any) -> Any:
+    """The sum of all elements, or over ``dim``; integers and bool give int64 (source: ``torch.sum``).
+
+    >>> import livetape as torch
+    >>> torch.sum(torch.ones(2, 3), dim=0)
+    tensor([2., 2., 2.])
+    """
+    if dim is None and dtype is None and out is None and keepdim is False and not names and isinstance(input, TensorBase):
+        return SUM.apply((input,))
+    if names:
+        return sum(input, **_by_torch_names("sum", names, dim=dim, keepdim=keepdim, dtype=dtype, out=out))
+    if out is not None:
+        return into(out, sum, input, dim, keepdim, dtype=dtype)
+    check_tensor("sum", input)
+    check_keepdim("sum", keepdim)
+    if dim is None and not keepdim:
+        return SUM_TYPED.apply((input, dtype))
+    return SUM_DIM.apply((input, several("sum", input, dim, *_SIGNATURES), keepdim, dtype))
+
+
+def _nansum(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
+    if self.dtype.kind in "fV":
+        self = np.where(np.isnan(self), np.zeros((), self.dtype), self)
+    return kernels.total(self, dim, keepdim, None if dtype is None else dtype.np)
+
+
+NANSUM = row("nansum", _nansum, self=lambda grad, self, dim, keepdim: dropped(
+    SPREAD.apply((grad, shape_of(self), dim, keepdim)), self != self))  # noqa: PLR0124 - NaN alone differs from itself
+
+
+@numpy_names
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The sum that counts NaN as 0 (source: ``torch.nansum``)."""
+    if out is not None:
+        return into(out, nansum, input, dim, keepdim, dtype=dtype)
+    check_tensor("nansum", input)
+    if input.dtype.category == COMPLEX:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    return NANSUM.apply((input, several("nansum", input, dim), keepdim, dtype))
+
+
+# ---------------------------------------------------------------- mean
+def _mean(self: Any) -> Any:
+    if self.size <= kernels.SMALL and self.dtype.kind == "f" and self.itemsize > 2:
+        return np.add.reduce(self, axis=None) / self.dtype.type(self.size)
+    return kernels.mean(self)
+
+
+def _mean_dim(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
+    return kernels.mean(self, dim, keepdim, None if dtype is None else dtype.np)
+
+
+def _mean_backward(grad: Any, self_size: Any, dim: Any, keepdim: bool) -> Any:
+    count = kernels.count_over(self_size, dim)
+    return SPREAD.apply((grad / count if count else grad, self_size, dim, keepdim))
+
+
+MEAN = row("mean", _mean, self=lambda grad, self_size: _mean_backward(grad, self_size, None, False))
+MEAN_TYPED = row("mean", lambda self, dtype: _mean_dim(self, None, False, dtype), key="mean.dtype",
+                 self=lambda grad, self_size: _mean_backward(grad, self_size, None, False))
+MEAN_DIM = row("mean", _mean_dim, node="MeanBackward1", key="mean.dim", self=_mean_backward)
+
+
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None,
+         **names: Any) -> Any:
+    """The mean of all elements, or over ``dim``, of a floating point or complex tensor (source: ``torch.mean``).
+
+    >>> import livetape as torch
+    >>> torch.mean(torch.tensor([[1., 2.], [3., 4.]]), 1)
+    tensor([1.5000, 3.5000])
+    """
+    if (dim is None and dtype is None and out is None and keepdim is False and not names
+            and isinstance(input, TensorBase) and input.dtype.category >= FLOAT):
+        return MEAN.apply((input,))
+    if names:
+        return mean(input, **_by_torch_names("mean", names, dim=dim, keepdim=keepdim, dtype=dtype, out=out))
+    check_tensor("mean", input)
+    kind = input.dtype if dtype is None else dtype
+    if kind.category < FLOAT:
+        which = "Input dtype" if dtype is None else "Optional dtype"
+        raise RuntimeError(f"mean(): could not infer output dtype. {which} must be either a floating point or complex dtype. "
+                           f"Got: {SCALAR_TYPE[kind]}")
+    if out is not None:
+        return into(out, mean, input, dim, keepdim, dtype=dtype)
+    check_keepdim("mean", keepdim)
+    if dim is None and not keepdim:
+        return MEAN_TYPED.apply((input, dtype))
+    return MEAN_DIM.apply((input, several("mean", input, dim, *_SIGNATURES), keepdim, dtype))
+
+
+@numpy_names
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The mean of the elements that are not NaN (source: ``torch.nanmean``)."""
+    if out is not None:
+        return into(out, nanmean, input, dim, keepdim, dtype=dtype)
+    check_tensor("nanmean", input)
+    if input.dtype.category < FLOAT:
+        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
+                           f"{SCALAR_TYPE[input.dtype]}")
+    present = input == input  # noqa: PLR0124 - NaN alone differs from itself
+    return nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim)
+
+
+# ---------------------------------------------------------------- prod
+def _prod(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
+    kind = kernels.sum_kind(self) if dtype is None else dtype.np
+    if kind.itemsize == 2 and kind.kind in "fV":
+        found = np.multiply.reduce(self.astype(kind).astype(np.float32), axis=dim, keepdims=keepdim)
+        return np.asarray(found).astype(kind)
+    return np.multiply.reduce(self.astype(kind, copy=False), axis=dim, keepdims=keepdim)
+
+
+def _prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    size = shape_of(self)
+    grad = kept(grad, size, dim, keepdim)
+    if not is_recording() and not np.any(result.array == 0):
+        return grad * (kept(result, size, dim, keepdim) / self)
+    if result.dtype is not self.dtype:
+        self = cast(self, result.dtype)
+    if dim is None:
+        flat = RESHAPE.apply((self, (math.prod(size),)))
+        return grad * RESHAPE.apply((products_of_others(flat, 0), size))
+    return grad * products_of_others(self, dim[0] if dim else 0)
+
+
+PROD = row("prod", lambda self, dtype: _prod(self, None, False, dtype),
+           self=lambda grad, self, result: _prod_backward(grad, self, result, None, False))
+PROD_DIM = row("prod", _prod, node="ProdBackward1", key="prod.dim", self=_prod_backward)
+
+
+@numpy_names
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The product of all elements, or over one dimension; integers and bool give int64 (source: ``torch.prod``).
+
+    >>> import livetape as torch
+    >>> torch.prod(torch.tensor([2., 3., 4.]))
+    tensor(24.)
+    """
+    if out is not None:
+        return into(out, prod, input, dim, keepdim, dtype=dtype)
+    check_tensor("prod", input)
+    if dim is None:
+        return PROD.apply((input, dtype))
+    if not is_integer(dim):
+        raise no_overload("prod", (dim,), *_PROD_SIGNATURES)
+    check_keepdim("prod", keepdim)
+    ndim = input.array.ndim
+    axis = wrap_dim(dim, ndim)
+    return PROD_DIM.apply((input, (axis,) if ndim else (), keepdim, dtype))
+
+
+_PROD_SIGNATURES = ("(*, torch.dtype dtype = None)", "(int dim, bool keepdim = False, *, torch.dtype dtype = None)")
+
+
+# ---------------------------------------------------------------- truth values and counts
+def _truth(ufunc: Any, self: Any, dim: Any, keepdim: bool) -> Any:
+    found = ufunc.reduce(self, axis=dim, keepdims=keepdim, dtype=np.bool_)
+    return found.astype(np.uint8) if self.dtype == np.uint8 else found
+
+
+ALL = row("all", lambda self, dim, keepdim: _truth(np.logical_and, self, dim, keepdim))
+ANY = row("any", lambda self, dim, keepdim: _truth(np.logical_or, self, dim, keepdim))
+
+
+def _truth_of(name: str, op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
+    if out is not None:
+        if out.dtype.category != BOOL and out.dtype is not uint8:
+            raise RuntimeError(f"{name} only supports bool tensor for result, got: {SCALAR_TYPE[out.dtype]}")
+        return into(out, function, input, dim, keepdim)
+    check_tensor(name, input)
+    if isinstance(dim, (tuple, list)) and not dim:  # here an empty list means no dimension at all
+        return op.apply((input, (), keepdim))
+    return op.apply((input, several(name, input, dim), keepdim))
+
+
+@numpy_names
+def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """Whether all elements, or all along ``dim``, are true (source: ``torch.all``).
+
+    >>> import livetape as torch
+    >>> torch.all(torch.tensor([True, False]))
+    tensor(False)
+    """
+    return _truth_of("all", ALL, all, input, dim, keepdim, out)
+
+
+@numpy_names
+def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """Whether any element, or any along ``dim``, is true (source: ``torch.any``)."""
+    return _truth_of("any", ANY, any, input, dim, keepdim, out)
+
+
+COUNT_NONZERO = row("count_nonzero", lambda self, dim: np.asarray(np.count_nonzero(self, axis=dim), np.int64))
+
+
+def count_nonzero(input: Any, dim: Any = None) -> Any:
+    """How many elements, or how many along ``dim``, are not 0 (source: ``torch.count_nonzero``)."""
+    check_tensor("count_nonzero", input)
+    return COUNT_NONZERO.apply((input, several("count_nonzero", input, dim)))
+
+
+FUNCTIONS = ["sum", "nansum", "mean", "nanmean", "prod", "all", "any", "count_nonzero"]
+METHODS = {"sum": sum, "nansum": nansum, "mean": mean, "nanmean": nanmean, "prod": prod, "all": all, "any": any,
+           "count_nonzero": count_nonzero}
