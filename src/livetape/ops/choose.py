@@ -12,7 +12,7 @@ from livetape._tape.tensor import TensorBase, from_array
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, of_numpy, uint8
 from livetape.kernels.select import choose, zero_where
 from livetape.ops.basics import cast, sum_to
-from livetape.ops.refuse import CXX_NAME, check_fits, must_be_tensors, unsupported
+from livetape.ops.refuse import CXX_NAME, check_fits, invalid, must_be_tensors, unsupported
 from livetape.ops.table import elementwise, into, row
 
 # ---------------------------------------------------------------- gradients that reach some elements only
@@ -55,6 +55,11 @@ WHERE = row("where", _where, tensors="condition self other",
             other=lambda grad, condition, other_size: sum_to(where(condition, 0, grad), other_size))
 
 
+_WHERE = ("(Tensor condition)", "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
+          "(Tensor condition, Number self, Tensor other)", "(Tensor condition, Tensor input, Number other)",
+          "(Tensor condition, Number self, Number other)")
+
+
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None, self: Any = None) -> Any:
     """``input`` where ``condition`` holds, ``other`` elsewhere (source: ``torch.where``).
 
@@ -74,10 +79,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     if out is not None:
         return into(out, where, condition, input, other)
     if not isinstance(condition, TensorBase) or input is None or other is None:
-        raise _invalid("where", (condition, input, other), "(Tensor condition)",
-                       "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
-                       "(Tensor condition, Number self, Tensor other)",
-                       "(Tensor condition, Tensor input, Number other)", "(Tensor condition, Number self, Number other)")
+        raise invalid("where", [v for v in (condition, input, other) if v is not None], *_WHERE)
     if condition.dtype.category != BOOL:
         if condition.dtype is not uint8:
             raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
@@ -100,17 +102,6 @@ def _of_kind(value: Any, kind: dtype) -> Any:
 def where_method(self: Any, condition: Any, other: Any) -> Any:
     """This tensor where ``condition`` holds, ``other`` elsewhere (source: ``torch.Tensor.where``)."""
     return where(condition, self, other)
-
-
-def _kind(value: Any) -> str:
-    return "Tensor" if isinstance(value, TensorBase) else type(value).__name__
-
-
-def _invalid(name: str, given: Any, *signatures: str) -> TypeError:
-    kinds = ", ".join(_kind(value) for value in given if value is not None)
-    expected = "".join(f" * {s}\n" for s in signatures)
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
-                     f"{expected}")
 
 
 # ---------------------------------------------------------------- the larger and the smaller
@@ -178,10 +169,14 @@ fmin = _extreme("fmin", np.fmin, "The smaller of corresponding elements; NaN onl
 def _bounded(self: Any, min: Any, max: Any) -> Any:
     kind = of_numpy(self.dtype)
     if min is not None:
-        self = np.maximum(self, kind.scalar(min))
+        self = np.maximum(self, _bound(kind, min))
     if max is not None:
-        self = np.minimum(self, kind.scalar(max))
+        self = np.minimum(self, _bound(kind, max))
     return self
+
+
+def _bound(kind: dtype, value: Any) -> Any:
+    return value if isinstance(value, np.ndarray) else kind.scalar(value)
 
 
 def _within(grad: Any, self: Any, min: Any, max: Any) -> Any:
@@ -241,12 +236,12 @@ def _numbers(name: str, label: str, self: Any, *bounds: Any) -> Any:
     return kind
 
 
-def _tensors(name: str, self: Any, *bounds: Any) -> None:
+def _tensors(name: str, label: str, self: Any, *bounds: Any) -> None:
     if self.dtype.category == COMPLEX:
         raise NotImplementedError("clamp is not supported for complex types")
     for bound in bounds:
         if isinstance(bound, TensorBase) and bound.dtype.category == COMPLEX:
-            raise NotImplementedError(f"\"maximum_cpu\" not implemented for '{SCALAR_TYPE[bound.dtype]}'")
+            raise NotImplementedError(f"\"{label}_cpu\" not implemented for '{SCALAR_TYPE[bound.dtype]}'")
 
 
 def _planned(self: Any, min: Any, max: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -261,9 +256,9 @@ def _planned(self: Any, min: Any, max: Any) -> tuple[Any, tuple[Any, ...]]:
             if self.dtype.category == min.dtype.category == max.dtype.category == BOOL:
                 raise unsupported("clamp", self.array)
         else:
-            raise _invalid("clamp", (min, max), "(Tensor min = None, Tensor max = None)",
+            raise invalid("clamp", (min, max), "(Tensor min = None, Tensor max = None)",
                            "(Number min = None, Number max = None)")
-        _tensors("clamp", self, *values)
+        _tensors("clamp", "minimum" if min is None else "maximum", self, *values)
         return row_, values
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -301,8 +296,9 @@ def _check_clamp(name: str, input: Any, *bounds: Any) -> None:
                 break
         else:
             return
-    raise _invalid(name, (input, *bounds), "(Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None)",
-                   "(Tensor input, Number min = None, Number max = None, *, Tensor out = None)")
+    raise invalid(name, [v for v in (input, *bounds) if v is not None],
+                  "(Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None)",
+                  "(Tensor input, Number min = None, Number max = None, *, Tensor out = None)")
 
 
 def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
@@ -323,8 +319,10 @@ def _same_kind(self: Any, kind: dtype) -> None:
 def _one_sided(name: str, number: Any, tensor: Any, self: Any, bound: Any, inplace: bool) -> Any:
     _check_clamp(name, self, bound)
     if isinstance(bound, TensorBase):
-        _tensors(name, self, bound)
+        _tensors(name, "maximum" if name == "clamp_min" else "minimum", self, bound)
         return tensor.inplace(self, bound) if inplace else tensor.apply((self, bound))
+    if isinstance(bound, complex):
+        raise NotImplementedError("clamp is not supported for complex types")
     kind = _numbers(name, name + "_scalar", self, bound)
     if inplace:
         _same_kind(self, kind)

@@ -9,13 +9,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from livetape._tape.tensor import TensorBase
-from livetape.dtypes import COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, dtype
+from livetape.dtypes import COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, boolean, dtype
 from livetape.kernels import pairs
-from livetape.ops import choose, complexes, rounding, special
 from livetape.ops.basics import zeros_like
 from livetape.ops.choose import dropped, where
 from livetape.ops.pointwise import exp2, log, log1p, sigmoid
-from livetape.ops.refuse import CXX_NAME, does_not_fit, must_be_tensors, not_a_tensor
+from livetape.ops.refuse import CXX_NAME, does_not_fit, invalid, must_be_tensors, not_a_tensor, unsupported
 from livetape.ops.table import elementwise, into
 
 _LN2 = math.log(2)
@@ -143,6 +142,9 @@ def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
     """The size of ``input`` with the sign of ``other``, a tensor or a number (source: ``torch.copysign``)."""
     if out is not None:
         return into(out, copysign, input, other)
+    if not isinstance(input, TensorBase):
+        raise invalid("copysign", (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
+                      "(Tensor input, Number other, *, Tensor out = None)")
     return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER).call2(input, other)
 
 
@@ -153,8 +155,30 @@ def copysign_(self: Any, other: Any) -> Any:
 
 nextafter = _pair("nextafter", pairs.floating("nextafter", np.nextafter), "The next number from input towards other.",
                   self=lambda grad, self, other: dropped(grad, self == other), other=lambda grad: zeros_like(grad))
-ldexp = _pair("ldexp", pairs.ldexp, "input * 2**other.", promote="float",
-              self=lambda grad, other: grad * exp2(other), other=lambda grad, result: grad * (result * _LN2))
+LDEXP = elementwise("ldexp", pairs.ldexp, params="self other", tensors="self other", promote="float",
+                    self=lambda grad, other: grad * exp2(other), other=lambda grad, result: grad * (result * _LN2))
+
+
+def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
+    """input * 2**other (source: ``torch.ldexp``)."""
+    if out is not None:
+        return into(out, ldexp, input, other)
+    must_be_tensors("ldexp", input=input, other=other)
+    if other.dtype is boolean:
+        raise unsupported("ldexp", other.array, "_cpu_exp")
+    return LDEXP.call2(input, other)
+
+
+def ldexp_(self: Any, other: Any) -> Any:
+    """In-place `ldexp`."""
+    must_be_tensors("ldexp_", input=self, other=other)
+    if self.dtype.category < FLOAT:
+        raise RuntimeError(f"ldexp can't be cast to the desired output type {SCALAR_TYPE[self.dtype]}")
+    if other.dtype is boolean:
+        raise unsupported("ldexp", other.array, "_cpu_exp")
+    return LDEXP.inplace(self, other)
+
+
 
 # ---------------------------------------------------------------- integers
 gcd = _pair("gcd", pairs.integers("gcd", np.gcd), "The greatest common divisor; 0 of two zeros.")
@@ -208,19 +232,16 @@ def _other_kind(argument: str, kind: dtype, value: Any) -> RuntimeError:
 
 def _lerp_row(name: str, input: Any, end: Any, weight: Any) -> Any:
     tensors = isinstance(input, TensorBase) and isinstance(end, TensorBase)
-    if not tensors or not isinstance(weight, (TensorBase, int, float, complex, np.number)):
-        given = ", ".join("Tensor" if isinstance(v, TensorBase) else type(v).__name__ for v in (input, end, weight))
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({given}), but expected one of:\n"
-            " * (Tensor input, Tensor end, Tensor weight, *, Tensor out = None)\n"
-            " * (Tensor input, Tensor end, Number weight, *, Tensor out = None)\n")
+    if not tensors or not isinstance(weight, (TensorBase, int, float, complex, np.number, np.bool_)):
+        raise invalid(name, (input, end, weight), "(Tensor input, Tensor end, Tensor weight, *, Tensor out = None)",
+                      "(Tensor input, Tensor end, Number weight, *, Tensor out = None)")
     kind = input.dtype
     if end.dtype is not kind:
         raise _other_kind("end", kind, end)
     if isinstance(weight, TensorBase):
         if weight.dtype is not kind and weight.array.ndim:
             raise _other_kind("weight", kind, weight)
-        if kind.category < FLOAT:
+        if kind.category < FLOAT and weight.dtype.category < FLOAT:
             raise NotImplementedError(f"\"lerp_kernel_tensor\" not implemented for '{SCALAR_TYPE[kind]}'")
         return LERP
     if kind.category < FLOAT:
@@ -267,10 +288,10 @@ def _times(tensor: Any, value: Any) -> Any:
 
 
 _INTEGER_DIVISION = (
-    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
-    "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
-    "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future "
-    "addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes.")
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division "
+    "of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+    "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The "
+    "future addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes.")
 
 
 def _fused(name: str, op: Any, doc: str) -> Any:
@@ -310,18 +331,12 @@ def _fused(name: str, op: Any, doc: str) -> Any:
 addcmul = _fused("addcmul", ADDCMUL, "input + value * tensor1 * tensor2.")
 addcdiv = _fused("addcdiv", ADDCDIV, "input + value * tensor1 / tensor2, for floating point tensors.")
 
-xlogy_, ldexp_, gcd_, lcm_ = xlogy.inplace, ldexp.inplace, gcd.inplace, lcm.inplace
+xlogy_, gcd_, lcm_ = xlogy.inplace, gcd.inplace, lcm.inplace
 
-_METHODS = [atan2, hypot, xlogy, nextafter, ldexp, gcd, lcm, addcmul, addcdiv]
+_METHODS = [atan2, hypot, xlogy, nextafter, gcd, lcm, addcmul, addcdiv]
 METHODS = {f.__name__: f for f in _METHODS} | {f.__name__ + "_": f.inplace for f in _METHODS}
 METHODS |= {"logaddexp": logaddexp, "logaddexp2": logaddexp2, "arctan2": atan2, "arctan2_": atan2.inplace,
             "copysign": copysign, "copysign_": copysign_, "heaviside": heaviside, "heaviside_": heaviside_,
-            "lerp": lerp, "lerp_": lerp_}
+            "ldexp": ldexp, "ldexp_": ldexp_, "lerp": lerp, "lerp_": lerp_}
 FUNCTIONS = ["atan2", "arctan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "xlogy_", "copysign", "nextafter",
              "ldexp", "ldexp_", "gcd", "gcd_", "lcm", "lcm_", "heaviside", "lerp", "addcmul", "addcdiv"]
-
-# the families that are written apart
-for _module in (choose, complexes, rounding, special):
-    globals().update({name: getattr(_module, name) for name in _module.FUNCTIONS})
-    FUNCTIONS += _module.FUNCTIONS
-    METHODS |= _module.METHODS

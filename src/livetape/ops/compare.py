@@ -10,7 +10,7 @@ from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.ops.basics import zeros_like
-from livetape.ops.refuse import must_be_tensors, unsupported
+from livetape.ops.refuse import invalid, must_be_tensors, unsupported
 from livetape.ops.table import binary, elementwise, into, unary
 
 
@@ -39,22 +39,36 @@ def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
             return into(out, function, input, other)
-        if ordered:
-            _check_ordered(name, input, other)
-        return call(input, other)
+        if not isinstance(input, TensorBase):
+            raise invalid(name, (input, other), *_SIGNATURES)
+        if ordered and (input.dtype.category == COMPLEX or _is_complex(other)):
+            _refuse_complex(name, input, other)
+        try:
+            return call(input, other)
+        except TypeError:
+            raise invalid(name, (input, other), *_SIGNATURES) from None
 
     def inplace(self: Any, other: Any) -> Any:
-        if ordered:
-            _check_ordered(name, self, other)
-        return (op if isinstance(other, TensorBase) else number).inplace(self, other)
+        if ordered and (self.dtype.category == COMPLEX or _is_complex(other)):
+            _refuse_complex(name, self, other)
+        try:
+            return (op if isinstance(other, TensorBase) else number).inplace(self, other)
+        except TypeError:
+            raise invalid(name + "_", (other,), "(Tensor other)", "(Number other)") from None
 
     return _named(function, inplace, name, doc, op)
 
 
-def _check_ordered(name: str, *values: Any) -> None:
-    for value in values:
-        if (isinstance(value, TensorBase) and value.dtype.category == COMPLEX) or type(value) is complex:
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{SCALAR_TYPE[promote(name, *values)]}'")
+_SIGNATURES = ("(Tensor input, Tensor other, *, Tensor out = None)",
+               "(Tensor input, Number other, *, Tensor out = None)")
+
+
+def _is_complex(value: Any) -> bool:
+    return value.dtype.category == COMPLEX if isinstance(value, TensorBase) else isinstance(value, complex)
+
+
+def _refuse_complex(name: str, input: Any, other: Any) -> None:
+    raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{SCALAR_TYPE[promote(name, input, other)]}'")
 
 
 eq = _comparison("eq", np.equal, "Whether corresponding elements are equal.", False)

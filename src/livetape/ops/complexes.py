@@ -8,10 +8,11 @@ import numpy as np
 
 from livetape._tape.explain import broadcast_error, note_call
 from livetape._tape.tensor import shape_of
-from livetape.dtypes import COMPLEX, SCALAR_TYPE, complex64, complex128, float32, float64
+from livetape.dtypes import COMPLEX, SCALAR_TYPE, complex64, complex128, float16, float32, float64
 from livetape.ops.basics import conj, storage_offset, sum_to
 from livetape.ops.choose import where
 from livetape.ops.indexing import SELECT
+from livetape.ops.nodes import node_class
 from livetape.ops.pointwise import sgn
 from livetape.ops.refuse import must_be_tensors
 from livetape.ops.table import elementwise, into, row, unary
@@ -58,9 +59,9 @@ def view_as_complex(input: Any) -> Any:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if array.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    if array.strides[-1] != array.itemsize:
+    if array.size and array.strides[-1] != array.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(stride % (2 * array.itemsize) for stride in array.strides[:-1]):
+    if array.size and any(stride % (2 * array.itemsize) for stride in array.strides[:-1]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if storage_offset(input) % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
@@ -107,12 +108,13 @@ _real_of = real  # in the formulas above, `real` is the name of an input
 def _check_parts(name: str, first: Any, second: Any, names: tuple[str, str]) -> None:
     must_be_tensors(name, **{names[0]: first, names[1]: second})
     for part in (first, second):
-        if part.dtype not in _COMPLEX:
+        if part.dtype not in _COMPLEX and part.dtype is not float16:
             raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
                                f"{SCALAR_TYPE[first.dtype]} and {SCALAR_TYPE[second.dtype]}")
     if first.dtype is not second.dtype:
         raise RuntimeError(f"Expected object of scalar type {SCALAR_TYPE[first.dtype]} but got scalar type "
                            f"{SCALAR_TYPE[second.dtype]} for second argument")
+    _ = first.dtype.to_complex().np  # complex32 is an error
     try:
         np.broadcast_shapes(first.array.shape, second.array.shape)
     except ValueError:
@@ -162,6 +164,7 @@ angle = unary("angle", _angle, "The angle of each number in the complex plane, i
 
 CONJ_PHYSICAL = elementwise("conj_physical", np.conjugate, params="self", tensors="self", analytic=False,
                             self=lambda grad: conj_physical(grad))
+CONJ_PHYSICAL.inplace_class = node_class("ConjPhysicalBackward1")
 
 
 def conj_physical(input: Any, *, out: Any = None) -> Any:
@@ -173,7 +176,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
 
 def conj_physical_(self: Any) -> Any:
     """In-place `conj_physical`."""
-    return CONJ_PHYSICAL.inplace(self) if self.dtype.category == COMPLEX else self
+    return CONJ_PHYSICAL.inplace(self)
 
 
 def resolve_conj(input: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from livetape.dtypes import BOOL, COMPLEX
 from livetape.kernels.steps import sign
 from livetape.ops.choose import where
+from livetape.ops.nodes import node_class
 from livetape.ops.refuse import unsupported
 from livetape.ops.table import binary, elementwise, into, unary
 
@@ -121,7 +122,7 @@ arcsin, arccos, arctan = asin, acos, atan
 def _acosh_backward(grad: Any, self: Any) -> Any:
     if self.dtype.category == COMPLEX:  # the root of the product has other branches than the product of the roots
         return grad * (rsqrt(self + 1) * rsqrt(self - 1))
-    return grad * rsqrt((self - 1) * (self + 1))
+    return grad * rsqrt(self * self - 1)
 
 
 sinh = unary("sinh", np.sinh, "The hyperbolic sine of each element.", self=lambda grad, self: grad * cosh(self))
@@ -130,6 +131,8 @@ asinh = unary("asinh", np.arcsinh, "The inverse of `sinh`.", self=lambda grad, s
 acosh = unary("acosh", np.arccosh, "The inverse of `cosh`.", self=_acosh_backward)
 atanh = unary("atanh", np.arctanh, "The inverse of `tanh`.", self=lambda grad, self: grad / (1 - self * self))
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
+for _name, _function in (("Asinh", asinh), ("Acosh", acosh), ("Atanh", atanh)):  # so named in torch, in place
+    _function.row.inplace_class = node_class(_name + "Backward1")
 
 
 def _tanh_backward(grad: Any, output: Any) -> Any:
@@ -191,19 +194,22 @@ def _logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
     return where((self < eps) | (self > 1 - eps), 0, slope)
 
 
-LOGIT = elementwise("logit", lambda self, eps: _logit(self, eps), promote="float", self=_logit_backward)
+LOGIT = elementwise("logit", lambda self: _logit(self, None), promote="float",
+                    self=lambda grad, self: _logit_backward(grad, self, None))
+LOGIT_EPS = elementwise("logit", lambda self, eps: _logit(self, float(eps)), promote="float", key="logit.eps",
+                        self=_logit_backward)
 
 
 def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
     """log(x / (1 - x)), with x brought into [eps, 1 - eps] first if ``eps`` is given (source: ``torch.logit``)."""
     if out is not None:
         return into(out, logit, input, eps)
-    return LOGIT.apply((input, eps))
+    return LOGIT.call1(input) if eps is None else LOGIT_EPS.apply((input, eps))
 
 
 def logit_(self: Any, eps: float | None = None) -> Any:
     """In-place `logit`."""
-    return LOGIT.inplace(self, eps)
+    return LOGIT.inplace(self) if eps is None else LOGIT_EPS.inplace(self, eps)
 
 
 # ---------------------------------------------------------------- sin(pi x) / (pi x)

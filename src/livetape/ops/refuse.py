@@ -41,14 +41,22 @@ def check_fits(kind: dtype, value: Any) -> None:
         raise does_not_fit(kind)
 
 
-def unsupported(label: str, array: Any) -> NotImplementedError:
-    """A dtype that has no such kernel: ``label`` is the kernel's name in torch, without "_cpu"."""
-    return NotImplementedError(f"\"{label}_cpu\" not implemented for '{SCALAR_TYPE[of_numpy(array.dtype)]}'")
+def unsupported(label: str, array: Any, suffix: str = "_cpu") -> NotImplementedError:
+    """A dtype that has no such kernel: ``label`` and ``suffix`` are the kernel's name in torch."""
+    return NotImplementedError(f"\"{label}{suffix}\" not implemented for '{SCALAR_TYPE[of_numpy(array.dtype)]}'")
+
+
+def invalid(name: str, given: Any, *signatures: str) -> TypeError:
+    """Arguments that fit none of a function's signatures."""
+    kinds = ", ".join(["Tensor" if isinstance(v, TensorBase) else type(v).__name__ for v in given])
+    expected = "".join([f" * {s}\n" for s in signatures])
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
+                     f"{expected}")
 
 
 def must_be_tensors(name: str, **arguments: Any) -> None:
-    """Raise torch's TypeError for the first argument that is no tensor."""
-    for position, (argument, value) in enumerate(arguments.items(), 1):
+    """Raise torch's TypeError for the first argument that is no tensor; a method does not count its own tensor."""
+    for position, (argument, value) in enumerate(arguments.items(), not name.endswith("_")):
         if not isinstance(value, TensorBase):
             not_a_tensor(name, argument, position, value)
 

@@ -9,6 +9,7 @@ from livetape.kernels import steps
 from livetape.ops.basics import zeros_like
 from livetape.ops.choose import dropped
 from livetape.ops.compare import isfinite
+from livetape.ops.refuse import must_be_tensors
 from livetape.ops.table import elementwise, into, unary
 
 
@@ -48,7 +49,7 @@ signbit = unary("signbit", steps.signbit, "Whether each element's sign is negati
 fix = trunc
 
 ROUND = elementwise("round", steps.nearest, params="self", tensors="self", self=_zero)
-ROUND_TO = elementwise("round", lambda self, decimals: steps.round_to(self, decimals), node="RoundBackward1",
+ROUND_TO = elementwise("round", lambda self, decimals: steps.round_to(self, int(decimals)), node="RoundBackward1",
                        key="round.decimals", self=_zero)
 
 
@@ -78,6 +79,7 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
     """Numbers in the place of NaN (0) and the infinities (the largest, the lowest) (source: ``torch.nan_to_num``)."""
     if out is not None:
         return into(out, nan_to_num, input, nan, posinf, neginf)
+    must_be_tensors("nan_to_num", input=input)
     return NAN_TO_NUM.apply((input, nan or 0.0, posinf, neginf))
 
 

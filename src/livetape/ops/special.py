@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from livetape._tape.modes import is_recording
-from livetape._tape.tensor import TensorBase
-from livetape._tape.views import needs_gradient
 from livetape.kernels import special
 from livetape.kernels.select import refuse
 from livetape.kernels.special import late, real_function
@@ -37,7 +34,7 @@ lgamma = unary("lgamma", real_function(special.lgamma, "lgamma_vml_cpu"),
 digamma = unary("digamma", real_function(special.digamma, "digamma"),
                 "The logarithmic derivative of the gamma function.",
                 self=lambda grad, self: grad * polygamma(1, self))
-POLYGAMMA = elementwise("polygamma", lambda self, n: _polygamma(self, n), promote="float",
+POLYGAMMA = elementwise("polygamma", lambda self, n: _polygamma(self, int(n)), promote="float",
                         self=lambda grad, self, n: grad * polygamma(n + 1, self))
 
 
@@ -82,7 +79,7 @@ def _mvlgamma(x: Any, p: int) -> Any:
     return total
 
 
-MVLGAMMA = elementwise("mvlgamma", lambda self, p: _mvlgamma(self, p), promote="float",
+MVLGAMMA = elementwise("mvlgamma", lambda self, p: _mvlgamma(self, int(p)), promote="float",
                        self=lambda grad, self, p: grad * _mvlgamma_slope(self, p))
 
 
@@ -115,13 +112,13 @@ i0e = unary("special_i0e", late("i0e", "i0e_cpu"), "exp(-|x|) * i0(x).", node="S
 
 def _i1_backward(grad: Any, self: Any, result: Any) -> Any:
     # i0(x) - i1(x) / x, which at 0 is 1/2
-    near = self.abs() <= np.finfo(self.dtype.np).eps
+    near = ~(self.abs() > np.finfo(self.dtype.np).eps)
     safe = where(near, 1, self)
     return grad * where(near, 0.5, i0(safe) - result / safe)
 
 
 def _i1e_backward(grad: Any, self: Any, result: Any) -> Any:
-    near = self.abs() <= np.finfo(self.dtype.np).eps
+    near = ~(self.abs() > np.finfo(self.dtype.np).eps)
     safe = where(near, 1, self)
     return grad * where(near, 0.5, i0e(safe) - result * (self.sgn() + 1 / safe))
 
@@ -146,8 +143,7 @@ def ndtr(input: Any, *, out: Any = None) -> Any:
     """The normal distribution function (source: ``torch.special.ndtr``)."""
     if out is not None:
         return into(out, ndtr, input)
-    x = input * math.sqrt(0.5)
-    return where(x.abs() < 1, (1 + erf(x)) * 0.5, where(x > 0, 1 - erfc(x.abs()) * 0.5, erfc(x.abs()) * 0.5))
+    return erfc(input * -math.sqrt(0.5)) * 0.5
 
 
 def _entr(x: Any) -> Any:
@@ -160,16 +156,18 @@ entr = unary("special_entr", real_function(_entr, "entr_cpu"), "-x log(x); 0 at 
              self=lambda grad, self: grad * (-log(self) - 1))
 
 # ---------------------------------------------------------------- zeta
-ZETA = elementwise("special_zeta", late("zeta", "zeta_cpu"), params="self other", tensors="self other",
-                   promote="float", other=lambda grad, self, other: grad * (-self * zeta(self + 1, other)))
+def _no_zeta_gradient(grad: Any) -> NoReturn:
+    raise NotImplementedError("the derivative for 'zeta' is not implemented.")
+
+
+ZETA = elementwise("special_zeta", late("zeta", "zeta_cpu"), params="self other", tensors="self other", promote="float",
+                   self=_no_zeta_gradient, other=lambda grad, self, other: grad * (-self * zeta(self + 1, other)))
 
 
 def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
-    """The Hurwitz zeta function; no gradient flows to ``input`` (source: ``torch.special.zeta``)."""
+    """The Hurwitz zeta function; the gradient of ``input`` is an error (source: ``torch.special.zeta``)."""
     if out is not None:
         return into(out, zeta, input, other)
-    if isinstance(input, TensorBase) and needs_gradient(input) and is_recording():
-        raise NotImplementedError("the derivative for 'zeta' is not implemented.")
     return ZETA.apply((input, other))
 
 
