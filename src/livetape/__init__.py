@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as _np
 
+from livetape import autograd, random
 from livetape import ops as _ops
-from livetape.version import __version__
-from livetape import autograd, dtypes as _dtypes
+from livetape._tape.tensor import from_array as _from_array
 from livetape.autograd import (
     enable_grad,
     inference_mode,
@@ -52,8 +52,17 @@ from livetape.layout import (
     strided,
 )
 from livetape.printing import set_printoptions
+from livetape.random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from livetape.size import Size
 from livetape.tensor import Tensor
+from livetape.threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
+from livetape.version import __version__
+
+
+
+def _array_of(tensor: Any) -> Any:
+    return tensor.array
+
 
 half = float16
 float = float32
@@ -70,10 +79,12 @@ for _module in _ops.MODULES:
         if hasattr(_module, _name):
             globals()[_name] = getattr(_module, _name)
 
+random.bind(_from_array, _array_of)
+
 # torch computes inf and nan without a word
 _np.seterr(all="ignore")
 
-_LAZY = {"nn", "optim", "utils", "linalg", "fft", "special", "func", "distributions", "random", "inspect", "jit", "backends",
+_LAZY = {"nn", "optim", "utils", "linalg", "fft", "special", "func", "distributions", "inspect", "jit", "backends",
          "cuda", "return_types", "hub", "multiprocessing", "testing", "amp", "types", "alias", "serialization", "futures"}
 
 

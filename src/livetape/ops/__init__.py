@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
-NAMES = ["basics", "arithmetic", "compare", "pointwise", "rounding", "special", "complexes", "combine", "choose", "smooth", "shape", "reshaping", "joining", "diagonal", "products", "reduce",
-         "norms", "sorting", "scan", "indexing", "gathering", "creation", "sampling", "casting", "activation", "softmax",
+NAMES = ["basics", "arithmetic", "compare", "pointwise", "rounding", "special", "complexes", "combine", "choose", "smooth", "shape", "reshaping", "joining", "diagonal", "products", "einsum", "reduce",
+         "norms", "sorting", "scan", "indexing", "gathering", "creation", "sampling", "casting", "queries", "activation", "softmax",
          "loss", "dropout", "embedding", "normalization", "conv", "pooling", "padding", "pixel", "interpolate"]
 MODULES: list[Any] = []
 for _name in NAMES:

@@ -1,0 +1,107 @@
+"""The samples of the derivative table and the corpus, against the PyTorch that is installed.
+
+Both libraries are loaded in one process; every sample runs on each, and values, dtypes, node names and gradients are
+compared. The corpus is run on torch itself, so that a record that no longer holds is noticed.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import livetape
+
+TESTS = Path(__file__).parent.parent
+sys.path[:0] = [str(TESTS), str(TESTS / "corpus")]
+import compare  # noqa: E402
+import runner  # noqa: E402
+from samples import Sample, everything  # noqa: E402
+
+SAMPLES = everything()
+
+
+def to_tensors(library: Any, value: Any, leaves: list[Any]) -> Any:
+    if isinstance(value, np.ndarray):
+        tensor = library.from_numpy(value.copy())
+        if value.dtype.kind in "fc":
+            tensor.requires_grad_()
+            leaves.append(tensor)
+        return tensor
+    if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
+        return type(value)(to_tensors(library, v, leaves) for v in value)
+    return value
+
+
+def run(library: Any, sample: Sample) -> tuple[list[Any], list[Any]]:
+    """The outputs of a sample, and the gradients of its leaves for a fixed cotangent."""
+    leaves: list[Any] = []
+    args = to_tensors(library, sample.args, leaves)
+    kwargs = {k: to_tensors(library, v, leaves) for k, v in sample.kwargs.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        out = reduce(getattr, sample.fn.split("."), library)(*args, **kwargs)
+    outputs = list(out) if isinstance(out, (tuple, list)) else [out]
+    recorded = [o for o in outputs if isinstance(o, library.Tensor) and o.requires_grad]
+    if not sample.grad or not recorded:
+        return outputs, []
+    cotangents = [library.from_numpy(cotangent(o)) for o in recorded]
+    return outputs, list(library.autograd.grad(recorded, leaves, cotangents, allow_unused=True))
+
+
+def cotangent(output: Any) -> Any:
+    g = np.random.default_rng(5)
+    found = g.normal(size=tuple(output.shape))
+    if "complex" in str(output.dtype):
+        found = found + 1j * g.normal(size=tuple(output.shape))
+    return np.asarray(found).astype(str(output.dtype).removeprefix("torch."))
+
+
+def node_name(output: Any) -> str | None:
+    node = getattr(output, "grad_fn", None)
+    return None if node is None else type(node).__name__
+
+
+def same(want: Any, got: Any) -> None:
+    if want is None or got is None:
+        assert want is None or not want.any()
+        assert got is None or not got.any()
+        return
+    assert str(got.dtype) == str(want.dtype)
+    assert tuple(got.shape) == tuple(want.shape)
+    np.testing.assert_allclose(got.detach().numpy(), want.detach().resolve_conj().numpy(), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=repr)
+def test_sample(sample: Sample) -> None:
+    want, want_grads = run(torch, sample)
+    got, got_grads = run(livetape, sample)
+    assert len(got) == len(want)
+    for w, g in zip(want, got, strict=True):
+        if isinstance(w, torch.Tensor):
+            same(w, g)
+            assert node_name(g) == node_name(w)
+        elif not callable(w):
+            assert g == w
+    for w, g in zip(want_grads, got_grads, strict=True):
+        same(w, g)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[runner.Worker]:
+    worker = runner.Worker(reference=True)
+    yield worker
+    worker.stop()
+
+
+@pytest.mark.parametrize("case", runner.load_cases(), ids=lambda case: case["id"])
+def test_record_holds(case: dict[str, Any], reference: runner.Worker) -> None:
+    reason = compare.difference(case, reference.run(case["source"]))
+    assert reason is None, reason
