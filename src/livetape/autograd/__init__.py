@@ -13,7 +13,8 @@ from livetape.autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from livetape.autograd.gradcheck import gradcheck, gradgradcheck
 from livetape.gradients import backward, grad
 
-__all__ = ["Function", "backward", "enable_grad", "function", "grad", "inference_mode", "is_grad_enabled",
-           "is_inference_mode_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
+__all__ = ["Function", "backward", "enable_grad", "function", "grad", "gradcheck", "gradgradcheck", "inference_mode",
+           "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
