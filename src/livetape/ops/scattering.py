@@ -1,0 +1,355 @@
+"""Elements placed by index tensors and masks: each function has an in-place variant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.tensor import TensorBase, shape_of
+from livetape.dtypes import SCALAR_TYPE, int32, int64, of_numpy
+from livetape.kernels.scatter import add_along, add_rows, along, reduce_along
+from livetape.ops.basics import zeros
+from livetape.ops.dims import no_overload, wrap_dim
+from livetape.ops.gathering import GATHER, INDEX_SELECT, check_range
+from livetape.ops.indexing import FULL, SLICE
+from livetape.ops.options import need_tensor, scalar_array
+from livetape.ops.shape import reshape
+from livetape.ops.table import into, row
+
+
+def as_value(self: Any, value: Any) -> Any:
+    """A number, or a 0-d array, as a 0-d array of the dtype of ``self``."""
+    if isinstance(value, np.ndarray):
+        return value.astype(self.dtype)
+    return scalar_array(value, of_numpy(self.dtype))
+
+
+# ---------------------------------------------------------------- scatter
+def _scatter(self: Any, dim: int, index: Any, src: Any) -> Any:
+    out = self.copy()
+    if not out.ndim:
+        if index.size:
+            out[...] = src.reshape(-1)[0] if isinstance(src, np.ndarray) and src.ndim else src
+        return out
+    if isinstance(src, np.ndarray) and src.ndim:
+        src = src[tuple([slice(n) for n in index.shape])]
+    if index.ndim:
+        out[along(out.shape, dim, index)] = src
+    else:
+        out[index] = src
+    return out
+
+
+SCATTER = row("scatter", _scatter, tensors="self index src",
+              self=lambda grad, dim, index: scatter(grad, dim, index, 0),
+              src=lambda grad, dim, index, src_size: gathered(grad, dim, index, src_size))
+SCATTER_NUMBER = row("scatter", lambda self, dim, index, value: _scatter(self, dim, index, as_value(self, value)),
+                     tensors="self index", node="ScatterBackward1", key="scatter.value",
+                     self=lambda grad, dim, index: scatter(grad, dim, index, 0))
+
+
+def gathered(grad: Any, dim: int, index: Any, size: Any) -> Any:
+    """The gradient of the part of ``src`` that was read: ``index`` may be smaller."""
+    found = GATHER.apply((grad, dim, index))
+    if shape_of(found) == size:
+        return found
+    total = zeros(size, found.dtype)
+    if not size:
+        return reshape(found, ())
+    place = total
+    for d, n in enumerate(shape_of(found)):
+        place = SLICE.apply((place, d, 0, n, 1))
+    place.copy_(found)
+    return total
+
+
+def _scatter_reduced(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+    return reduce_along(self, dim, index, src, "sum" if reduce == "add" else "prod", True)
+
+
+# torch computes these without a derivative
+SCATTER_REDUCE_OLD = row("scatter", _scatter_reduced, tensors="self index src", key="scatter.reduce")
+SCATTER_REDUCE_NUMBER = row("scatter", lambda self, dim, index, value, reduce: _scatter_reduced(
+    self, dim, index, np.broadcast_to(as_value(self, value), index.shape), reduce), tensors="self index",
+    key="scatter.value_reduce")
+_SCATTER = ("(int dim, Tensor index, Tensor src)", "(int dim, Tensor index, Tensor src, *, str reduce)",
+            "(int dim, Tensor index, Number value)", "(int dim, Tensor index, Number value, *, str reduce)")
+
+
+def check_scatter(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
+    """The dimension, once index and source are found fit."""
+    need_tensor(name, index, "index", 2)
+    size, places = shape_of(input), index.array
+    at = wrap_dim(dim, len(size), name)
+    if index.dtype is not int64 and index.dtype is not int32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if isinstance(src, TensorBase):
+        if src.dtype is not input.dtype:
+            raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    if not places.size:
+        return at
+    if max(places.ndim, 1) != max(len(size), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    have = shape_of(src) if isinstance(src, TensorBase) else None
+    if have is not None and max(places.ndim, 1) != max(len(have), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    for d in range(min(places.ndim, len(size))):
+        large = have is not None and len(have) and places.shape[d] > have[d]
+        if (d != at and places.shape[d] > size[d]) or large:
+            more = "" if have is None else f" and to be no larger size than src {list(have)}"
+            raise RuntimeError(f"Expected index {list(places.shape)} to be no larger than self {list(size)} apart from "
+                               f"dimension {at}{more}")
+    check_range(places, size[at] if size else 1, None, RuntimeError, at)
+    return at
+
+
+def _scatter_call(name: str, input: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any) -> Any:
+    """The row of a call to scatter, and its arguments."""
+    given = src if value is None else value
+    if not isinstance(given, (TensorBase, int, float, complex, np.generic)):
+        raise no_overload(name, (dim, index, given), *_SCATTER)
+    if reduce is not None and reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    at = check_scatter(name.rstrip("_"), input, dim, index, given)
+    if isinstance(given, TensorBase):
+        return (SCATTER, (input, at, index, given)) if reduce is None else (
+            SCATTER_REDUCE_OLD, (input, at, index, given, reduce))
+    if reduce is None:
+        return SCATTER_NUMBER, (input, at, index, given)
+    return SCATTER_REDUCE_NUMBER, (input, at, index, given, reduce)
+
+
+def scatter(input: Any, dim: Any, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None,
+            out: Any = None) -> Any:
+    """A copy with ``src``, a tensor or number, at the places that ``index`` names along ``dim`` (``torch.scatter``).
+
+    >>> import livetape as torch
+    >>> torch.scatter(torch.zeros(1, 3), 1, torch.tensor([[2]]), 5.)
+    tensor([[0., 0., 5.]])
+    """
+    if out is not None:
+        return into(out, scatter, input, dim, index, src, value=value, reduce=reduce)
+    op, values = _scatter_call("scatter", input, dim, index, src, value, reduce)
+    return op.apply(values)
+
+
+def scatter_(self: Any, dim: Any, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+    """In-place `scatter`."""
+    op, values = _scatter_call("scatter_", self, dim, index, src, value, reduce)
+    return op.inplace(*values)
+
+
+def _scatter_add(self: Any, dim: int, index: Any, src: Any) -> Any:
+    out = self.copy("C")
+    if out.ndim and not src.ndim:
+        src = src.reshape(1)
+    if not out.ndim:
+        return out + src.sum(dtype=src.dtype) if index.size else out
+    return add_along(out, dim, index, src[tuple([slice(n) for n in index.shape])])
+
+
+SCATTER_ADD = row("scatter_add", _scatter_add, tensors="self index src",
+                  self=lambda grad: grad, src=lambda grad, dim, index, src_size: gathered(grad, dim, index, src_size))
+
+
+def scatter_add(input: Any, dim: Any, index: Any, src: Any, *, out: Any = None) -> Any:
+    """A copy with ``src`` added at the places that ``index`` names along ``dim`` (source: ``torch.scatter_add``).
+
+    >>> import livetape as torch
+    >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([0, 0, 1]), torch.tensor([1., 2., 3.]))
+    tensor([3., 3.])
+    """
+    if out is not None:
+        return into(out, scatter_add, input, dim, index, src)
+    need_tensor("scatter_add", src, "src", 3)
+    return SCATTER_ADD.apply((input, check_scatter("scatter_add", input, dim, index, src), index, src))
+
+
+def scatter_add_(self: Any, dim: Any, index: Any, src: Any) -> Any:
+    """In-place `scatter_add`."""
+    need_tensor("scatter_add_", src, "src", 3)
+    return SCATTER_ADD.inplace(self, check_scatter("scatter_add", self, dim, index, src), index, src)
+
+
+# ---------------------------------------------------------------- whole slices
+def slices_key(self: Any, dim: int, index: Any) -> Any:
+    return (*(FULL,) * dim, index if index.ndim else index.reshape(1))
+
+
+def _index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
+    out = self.copy("C")
+    if alpha != 1:
+        source = (source * as_value(source, alpha)).astype(source.dtype, copy=False)
+    if not out.ndim:
+        return out + source.sum(dtype=source.dtype)
+    if not source.ndim:
+        source = source.reshape(1)
+    return add_rows(out, dim, index if index.ndim else index.reshape(1), source)
+
+
+INDEX_ADD = row("index_add", _index_add, tensors="self index source", self=lambda grad: grad,
+                source=lambda grad, dim, index, source_size, alpha: _scaled(
+                    _shaped(INDEX_SELECT.apply((grad, dim, index)), source_size), alpha))
+INDEX_COPY = row("index_copy", lambda self, dim, index, source: _index_write(self, dim, index, source),
+                 tensors="self index source", self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
+                 source=lambda grad, dim, index, source_size: _shaped(INDEX_SELECT.apply((grad, dim, index)),
+                                                                      source_size))
+INDEX_FILL = row("index_fill", lambda self, dim, index, value: _index_write(self, dim, index, as_value(self, value)),
+                 tensors="self index", self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)))
+INDEX_FILL_TENSOR = row(
+    "index_fill", lambda self, dim, index, value: _index_write(self, dim, index, as_value(self, value)),
+    tensors="self index value", node="IndexFillBackward1", key="index_fill.tensor",
+    self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
+    value=lambda grad, dim, index: INDEX_SELECT.apply((grad, dim, index)).sum())
+def _scaled(grad: Any, alpha: Any) -> Any:
+    return grad if alpha == 1 else grad * alpha
+
+
+def _shaped(grad: Any, size: Any) -> Any:
+    return grad if shape_of(grad) == size else reshape(grad, size)
+
+
+def _index_write(self: Any, dim: int, index: Any, source: Any) -> Any:
+    out = self.copy()
+    if not out.ndim:
+        if index.size:
+            out[...] = source.reshape(-1)[-1]
+    elif source.ndim or not source.size:
+        out[slices_key(out, dim, index)] = source
+    else:
+        out[slices_key(out, dim, index)] = source.reshape(())
+    return out
+
+
+def index_dim(name: str, input: Any, dim: Any, index: Any) -> int:
+    need_tensor(name, index, "index", 2)
+    at = wrap_dim(dim, input.array.ndim, name)
+    if index.dtype is not int64 and (index.dtype is not int32 or not name.startswith("index_add")):
+        wanted = "int32/int64" if name.startswith("index_add") else "int64"
+        if name.startswith("index_fill"):
+            raise IndexError("index_fill_(): Expected dtype int64 for index.")
+        raise RuntimeError(f"{name.rstrip('_')}_(): Expected dtype {wanted} for index")
+    if index.array.ndim > 1:
+        raise IndexError(f"{name.rstrip('_')}_(): Index should have dimension 1 or 0 (got {index.array.ndim})")
+    return at
+
+
+def count_of(size: Any, dim: int) -> int:
+    return size[dim] if size else 1  # type: ignore[no-any-return]
+
+
+def _index_add_values(name: str, input: Any, dim: Any, index: Any, source: Any, alpha: Any) -> tuple[Any, ...]:
+    need_tensor(name, source, "source", 3)
+    at = index_dim(name, input, dim, index)
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"index_add_(): self ({SCALAR_TYPE[input.dtype]}) and source ({SCALAR_TYPE[source.dtype]}) "
+                           "must "
+                           "have the same scalar type")
+    given, have = index.array.size, count_of(shape_of(source), at)
+    if given != have:
+        raise RuntimeError(f"index_add_(): Number of indices ({given}) should be equal to source.size(dim): ({have}), "
+                           "for "
+                           f"dim: {at}")
+    _check_rest("index_add_", input, source, at)
+    check_range(index.array, count_of(shape_of(input), at), None, RuntimeError, at)
+    return input, at, index, source, alpha
+
+
+def _check_rest(name: str, input: Any, source: Any, dim: int) -> None:
+    size, have = list(shape_of(input)), list(shape_of(source))
+    if size and have and (size[:dim] + size[dim + 1:] != have[:dim] + have[dim + 1:]):
+        if name == "index_add_":
+            raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. "
+                               "Got "
+                               f"self.shape = {size} source.shape = {have}")
+        raise IndexError(f"{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+                         f"{size[:dim] + size[dim + 1:]} at dimension {dim} and source slice shape: "
+                         f"{have[:dim] + have[dim + 1:]} at dimension {dim}.")
+
+
+def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """A copy with slice i of ``source`` added to slice ``index[i]`` (source: ``torch.index_add``).
+
+    >>> import livetape as torch
+    >>> torch.index_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([1., 2.]))
+    tensor([0., 3.])
+    """
+    if out is not None:
+        return into(out, index_add, input, dim, index, source, alpha=alpha)
+    return INDEX_ADD.apply(_index_add_values("index_add", input, dim, index, source, alpha))
+
+
+def index_add_(self: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """In-place `index_add`."""
+    return INDEX_ADD.inplace(*_index_add_values("index_add_", self, dim, index, source, alpha))
+
+
+def _index_copy_values(name: str, input: Any, dim: Any, index: Any, source: Any) -> tuple[Any, ...]:
+    need_tensor(name, source, "source", 3)
+    at = index_dim(name, input, dim, index)
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) "
+                           f"{SCALAR_TYPE[input.dtype]} and (source) {SCALAR_TYPE[source.dtype]}")
+    given, have = index.array.size, count_of(shape_of(source), at)
+    if source.array.ndim != input.array.ndim and source.array.ndim and input.array.ndim:
+        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality must "
+                         "match. "
+                         f"Source dimensionality ({source.array.ndim}), destination dimensionality "
+                         f"({input.array.ndim})")
+    _check_rest("index_copy_", input, source, at)
+    if given != have:
+        raise IndexError(f"index_copy_(): Number of indices ({given}) should be equal to source.size(dim) ({have})")
+    extent = count_of(shape_of(input), at)
+    bad = index.array[(index.array < 0) | (index.array >= extent)] if index.array.size else index.array
+    if bad.size:
+        raise IndexError(f"index_copy_(): index {int(bad.reshape(-1)[0])} is out of bounds for dimension {at} with "
+                         "size "
+                         f"{extent}")
+    return input, at, index, source
+
+
+def index_copy(input: Any, dim: Any, index: Any, source: Any, *, out: Any = None) -> Any:
+    """A copy with slice i of ``source`` in the place of slice ``index[i]`` (source: ``torch.index_copy``)."""
+    if out is not None:
+        return into(out, index_copy, input, dim, index, source)
+    return INDEX_COPY.apply(_index_copy_values("index_copy", input, dim, index, source))
+
+
+def index_copy_(self: Any, dim: Any, index: Any, source: Any) -> Any:
+    """In-place `index_copy`."""
+    return INDEX_COPY.inplace(*_index_copy_values("index_copy_", self, dim, index, source))
+
+
+def _index_fill_call(name: str, input: Any, dim: Any, index: Any, value: Any) -> Any:
+    at = index_dim(name, input, dim, index)
+    extent = count_of(shape_of(input), at)
+    places = index.array
+    if places.size and (places.min() < -extent or places.max() >= extent):
+        bad = places.reshape(-1)[(places.reshape(-1) < -extent) | (places.reshape(-1) >= extent)]
+        raise IndexError(f"index {int(bad[0])} is out of bounds for dimension {at} with size {extent}")
+    if isinstance(value, TensorBase):
+        if value.array.ndim:
+            raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                               f"{value.array.ndim} dimension(s).")
+        return INDEX_FILL_TENSOR, (input, at, index, value)
+    return INDEX_FILL, (input, at, index, value)
+
+
+def index_fill(input: Any, dim: Any, index: Any, value: Any) -> Any:
+    """A copy with the slices that ``index`` names filled with a number (source: ``torch.index_fill``)."""
+    op, values = _index_fill_call("index_fill", input, dim, index, value)
+    return op.apply(values)
+
+
+def index_fill_(self: Any, dim: Any, index: Any, value: Any) -> Any:
+    """In-place `index_fill`."""
+    op, values = _index_fill_call("index_fill_", self, dim, index, value)
+    return op.inplace(*values)
+
+
+FUNCTIONS = ["index_add", "index_copy", "index_fill", "scatter", "scatter_add"]
+METHODS = {
+    "index_add": index_add, "index_add_": index_add_, "index_copy": index_copy, "index_copy_": index_copy_,
+    "index_fill": index_fill, "index_fill_": index_fill_, "scatter": scatter, "scatter_": scatter_,
+    "scatter_add": scatter_add, "scatter_add_": scatter_add_}
