@@ -105,6 +105,10 @@ def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_sel
             return into(out, function, input, other)
         if isinstance(other, TensorBase):
             return (tensors if isinstance(input, TensorBase) else of_number).call2(input, other)
+        if not isinstance(input, TensorBase):
+            raise invalid(name, (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
+                          "(Number self, Tensor other, *, Tensor out = None)",
+                          "(Tensor input, Number other, *, Tensor out = None)")
         return by_number.call2(input, other)
 
     def inplace(self: Any, other: Any) -> Any:
@@ -288,10 +292,11 @@ def _times(tensor: Any, value: Any) -> Any:
 
 
 _INTEGER_DIVISION = (
-    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division "
-    "of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
-    "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The "
-    "future addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes.")
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+    "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+    "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for "
+    "float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), "
+    "for all dtypes.")
 
 
 def _fused(name: str, op: Any, doc: str) -> Any:

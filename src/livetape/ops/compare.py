@@ -81,8 +81,11 @@ not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 
 
 # ---------------------------------------------------------------- bits
-def _unsupported(label: str, error: TypeError, values: tuple[Any, ...]) -> Exception:
+def _unsupported(name: str, label: str, error: Exception, values: tuple[Any, ...]) -> Exception:
     """Torch's error in place of NumPy's for a dtype that has no bits; other errors stay as they are."""
+    if not any(isinstance(value, TensorBase) for value in values) or any(isinstance(value, str) for value in values):
+        return invalid(name, values, "(Tensor input, Tensor other, *, Tensor out = None)", "(Number self, Tensor other)",
+                       "(Tensor input, Number other, *, Tensor out = None)")
     kind = promote(label, *values)
     if kind.category < FLOAT:
         return error
@@ -98,8 +101,8 @@ def _on_bits(name: str, kernel: Any, doc: str, label: str) -> Any:
             return into(out, function, input, other)
         try:
             return call(input, other)
-        except TypeError as error:
-            raise _unsupported(label, error, (input, other)) from None
+        except (TypeError, AttributeError) as error:
+            raise _unsupported(name, label, error, (input, other)) from None
 
     def inplace(self: Any, other: Any) -> Any:
         kind = promote(label, self, other)
@@ -109,7 +112,7 @@ def _on_bits(name: str, kernel: Any, doc: str, label: str) -> Any:
         try:
             return change(self, other)
         except TypeError as error:
-            raise _unsupported(label, error, (self, other)) from None
+            raise _unsupported(name + "_", label, error, (self, other)) from None
 
     return _named(function, inplace, name, doc, plain.row)
 

@@ -7,11 +7,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from livetape._tape.tensor import TensorBase
 from livetape.kernels import special
 from livetape.kernels.select import refuse
 from livetape.kernels.special import late, real_function
 from livetape.ops.choose import where
 from livetape.ops.pointwise import exp, log
+from livetape.ops.refuse import invalid, must_be_tensors
 from livetape.ops.table import elementwise, into, unary
 
 _PI = math.pi
@@ -103,6 +105,52 @@ def mvlgamma_(self: Any, p: int) -> Any:
     return MVLGAMMA.inplace(self, p)
 
 
+# ---------------------------------------------------------------- incomplete gamma functions
+def _no_gradient(what: str) -> Any:
+    def formula(grad: Any) -> NoReturn:
+        raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
+
+    return formula
+
+
+def _gamma_density(self: Any, other: Any) -> Any:
+    return exp((self - 1) * log(other) - other - lgamma(self))
+
+
+IGAMMA = elementwise("igamma", late("gammainc", "igamma_cpu"), params="self other", tensors="self other",
+                     self=_no_gradient("igamma: input"),
+                     other=lambda grad, self, other: grad * _gamma_density(self, other))
+IGAMMAC = elementwise("igammac", late("gammaincc", "igammac_cpu"), params="self other", tensors="self other",
+                      self=_no_gradient("igammac: input"),
+                      other=lambda grad, self, other: -grad * _gamma_density(self, other))
+
+
+def igamma(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The regularised lower incomplete gamma function (source: ``torch.igamma``)."""
+    if out is not None:
+        return into(out, igamma, input, other)
+    must_be_tensors("igamma", input=input, other=other)
+    return IGAMMA.call2(input, other)
+
+
+def igammac(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The regularised upper incomplete gamma function (source: ``torch.igammac``)."""
+    if out is not None:
+        return into(out, igammac, input, other)
+    must_be_tensors("igammac", input=input, other=other)
+    return IGAMMAC.call2(input, other)
+
+
+def igamma_(self: Any, other: Any) -> Any:
+    """In-place `igamma`."""
+    return IGAMMA.inplace(self, other)
+
+
+def igammac_(self: Any, other: Any) -> Any:
+    """In-place `igammac`."""
+    return IGAMMAC.inplace(self, other)
+
+
 # ---------------------------------------------------------------- Bessel functions
 i0 = unary("i0", late("i0", "i0_vml_cpu"), "The modified Bessel function of the first kind, order 0.",
            self=lambda grad, self: grad * i1(self))
@@ -156,23 +204,25 @@ entr = unary("special_entr", real_function(_entr, "entr_cpu"), "-x log(x); 0 at 
              self=lambda grad, self: grad * (-log(self) - 1))
 
 # ---------------------------------------------------------------- zeta
-def _no_zeta_gradient(grad: Any) -> NoReturn:
-    raise NotImplementedError("the derivative for 'zeta' is not implemented.")
-
-
 ZETA = elementwise("special_zeta", late("zeta", "zeta_cpu"), params="self other", tensors="self other", promote="float",
-                   self=_no_zeta_gradient, other=lambda grad, self, other: grad * (-self * zeta(self + 1, other)))
+                   self=_no_gradient("zeta"), other=lambda grad, self, other: grad * (-self * zeta(self + 1, other)))
 
 
 def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
     """The Hurwitz zeta function; the gradient of ``input`` is an error (source: ``torch.special.zeta``)."""
     if out is not None:
         return into(out, zeta, input, other)
+    if not (isinstance(input, TensorBase) or isinstance(other, TensorBase)):
+        raise invalid("special_zeta", (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
+                      "(Number self, Tensor other, *, Tensor out = None)",
+                      "(Tensor input, Number other, *, Tensor out = None)")
     return ZETA.apply((input, other))
 
 
 _METHODS = [erf, erfc, erfinv, lgamma, digamma, i0]
 METHODS = {f.__name__: f for f in _METHODS} | {f.__name__ + "_": f.inplace for f in _METHODS}
+METHODS |= {"igamma": igamma, "igamma_": igamma_, "igammac": igammac, "igammac_": igammac_}
 METHODS |= {"polygamma": polygamma_method, "polygamma_": polygamma_, "mvlgamma": mvlgamma, "mvlgamma_": mvlgamma_}
 erf_, erfc_, i0_ = erf.inplace, erfc.inplace, i0.inplace
-FUNCTIONS = ["erf", "erf_", "erfc", "erfc_", "erfinv", "lgamma", "digamma", "polygamma", "mvlgamma", "i0", "i0_"]
+FUNCTIONS = ["erf", "erf_", "erfc", "erfc_", "erfinv", "lgamma", "digamma", "polygamma", "mvlgamma", "igamma",
+             "igammac", "i0", "i0_"]
