@@ -1,0 +1,1 @@
+"""Numerics on plain NumPy arrays: no kernel knows what a tensor is."""
