@@ -51,7 +51,7 @@ def view(input: Any, *args: Any, size: Any = None, dtype: Any = None) -> Any:
             out = None
         if out is not None and (not wanted or min(wanted) >= -1) and (array.size or -1 not in wanted):
             if state.interposed == 0:
-                return VIEW.finish_views((input, out.shape), out)
+                return VIEW.finish_view((input, out.shape), out)
             return VIEW.apply((input, out.shape))
     if dtype is not None or type(wanted) is _DTYPE:
         return _view_dtype(input, wanted if dtype is None else dtype)
@@ -156,7 +156,7 @@ def reshape(input: Any, *args: Any, shape: Any = None) -> Any:
             out = None
         if out is not None and (not wanted or min(wanted) >= -1) and (array.size or -1 not in wanted):
             if state.interposed == 0:
-                return VIEW.finish_views((input, out.shape), out)
+                return VIEW.finish_view((input, out.shape), out)
             return VIEW.apply((input, out.shape))
     found = _viewed_size("reshape", input, args, shape, "shape")
     try:
@@ -260,7 +260,7 @@ def transpose(input: Any, dim0: Any, dim1: Any) -> Any:
         dim0 = wrap_dim(dim0, ndim, "transpose", "dim0", 1)
         dim1 = wrap_dim(dim1, ndim, "transpose", "dim1", 2)
     if state.interposed == 0 and ndim:
-        return TRANSPOSE.finish_views((input, dim0, dim1), array.swapaxes(dim0, dim1))
+        return TRANSPOSE.finish_view((input, dim0, dim1), array.swapaxes(dim0, dim1))
     return TRANSPOSE.apply((input, dim0, dim1))
 
 
@@ -280,7 +280,7 @@ def t(input: Any) -> Any:
     if array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D")
     if state.interposed == 0:
-        return T_ROW.finish_views((input,), array.T)
+        return T_ROW.finish_view((input,), array.T)
     return T_ROW.apply((input,))
 
 
@@ -302,7 +302,7 @@ def permute(input: Any, *args: Any, dims: Any = None) -> Any:
     if len(set(order)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
     if state.interposed == 0:
-        return PERMUTE.finish_views((input, order), input.array.transpose(order))
+        return PERMUTE.finish_view((input, order), input.array.transpose(order))
     return PERMUTE.apply((input, order))
 
 
@@ -349,7 +349,7 @@ def reversed_dims(input: Any) -> Any:
                       stacklevel=2)
     order = tuple(range(ndim - 1, -1, -1))
     if state.interposed == 0:
-        return PERMUTE.finish_views((input, order), input.array.T)
+        return PERMUTE.finish_view((input, order), input.array.T)
     return PERMUTE.apply((input, order))
 
 
@@ -488,7 +488,7 @@ def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> 
         steps.append(0 if extent == 1 and found[i] != 1 else strides[i - new])
     if state.interposed != 0:
         return EXPAND.apply((input, tuple(found)))
-    return EXPAND.finish_views((input, tuple(found)), _strided(array, found, steps))
+    return EXPAND.finish_view((input, tuple(found)), _strided(array, found, steps))
 
 
 def _strided(array: Any, size: Any, steps: Any) -> Any:
