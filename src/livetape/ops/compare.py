@@ -84,8 +84,8 @@ not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 def _unsupported(name: str, label: str, error: Exception, values: tuple[Any, ...]) -> Exception:
     """Torch's error in place of NumPy's for a dtype that has no bits; other errors stay as they are."""
     if not any(isinstance(value, TensorBase) for value in values) or any(isinstance(value, str) for value in values):
-        return invalid(name, values, "(Tensor input, Tensor other, *, Tensor out = None)", "(Number self, Tensor other)",
-                       "(Tensor input, Number other, *, Tensor out = None)")
+        return invalid(name, values, "(Tensor input, Tensor other, *, Tensor out = None)",
+                       "(Number self, Tensor other)", "(Tensor input, Number other, *, Tensor out = None)")
     kind = promote(label, *values)
     if kind.category < FLOAT:
         return error
