@@ -1,0 +1,392 @@
+"""Normalisation: layer, RMS, group, batch, instance and local response norms, and vectors of length one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.explain import argument_error
+from livetape._tape.tensor import TensorBase, counter_of, shape_of
+from livetape.dtypes import FLOAT, SCALAR_TYPE, dtype, float32
+from livetape.kernels import normalization as kernels
+from livetape.kernels.select import refuse
+from livetape.ops.basics import zeros_like
+from livetape.ops.joining import cat
+from livetape.ops.table import into, row
+
+
+# ---------------------------------------------------------------- second derivatives
+def _second(grads: Any, grad_out: Any, input: Any, weight: Any, eps: float, axes: Any, shape: Any, over: Any) -> Any:
+    """The gradients of grad_out, input and weight, from those of the three gradients of a normalisation.
+
+    ``axes`` are those it averages over, ``shape`` makes weight broadcast to the input, and ``over`` are the axes that
+    the gradients of weight and bias are sums over.
+    """
+    to_input, to_weight, to_bias = grads
+    centred = input - input.mean(axes, keepdim=True)
+    rstd = ((centred * centred).mean(axes, keepdim=True) + eps).rsqrt()
+    normal = centred * rstd
+    scale = None if weight is None else weight.view(shape)
+    by_grad = by_input = by_weight = None
+    if to_input is not None:
+        h = grad_out if scale is None else grad_out * scale
+        mean_to, mean_h = to_input.mean(axes, keepdim=True), h.mean(axes, keepdim=True)
+        cross_to, cross_h = (to_input * normal).mean(axes, keepdim=True), (h * normal).mean(axes, keepdim=True)
+        projected = rstd * (to_input - mean_to - normal * cross_to)
+        by_grad = projected if scale is None else projected * scale
+        if scale is not None:
+            by_weight = projected * grad_out
+            if over:  # a sum over no axes would be over all
+                by_weight = by_weight.sum(over)
+        spread = (to_input * h).mean(axes, keepdim=True) - mean_to * mean_h - cross_to * cross_h
+        by_normal = rstd * (to_input * cross_h + h * cross_to)
+        by_input = -(rstd * rstd) * normal * spread
+        by_input = by_input - rstd * (by_normal - by_normal.mean(axes, keepdim=True)
+                                      - normal * (by_normal * normal).mean(axes, keepdim=True))
+    if to_weight is not None:
+        turned = to_weight.view(shape)
+        by_grad = _plus(by_grad, turned * normal)
+        along = turned * grad_out
+        by_input = _plus(by_input, rstd * (along - along.mean(axes, keepdim=True)
+                                           - normal * (along * normal).mean(axes, keepdim=True)))
+    if to_bias is not None:
+        by_grad = _plus(by_grad, to_bias.view(shape).expand(shape_of(grad_out)))
+    return by_grad, by_input, None if by_weight is None else by_weight.view(shape_of(weight))
+
+
+def _plus(total: Any, more: Any) -> Any:
+    return more if total is None else total + more
+
+
+# ---------------------------------------------------------------- layer norm
+def _layer_axes(input: Any, normalized_shape: Any) -> tuple[Any, Any]:
+    ndim = input.array.ndim
+    start = ndim - len(normalized_shape)
+    return tuple(range(start, ndim)), tuple(range(start))
+
+
+def _layer_second(grads: Any, grad_out: Any, input: Any, normalized_shape: Any, weight: Any, eps: float) -> Any:
+    axes, over = _layer_axes(input, normalized_shape)
+    return _second(grads, grad_out, input, weight, eps, axes, (1,) * len(over) + tuple(normalized_shape), over)
+
+
+LAYER_NORM_BACKWARD = row(
+    "native_layer_norm_backward",
+    lambda grad_out, input, normalized_shape, mean, rstd, weight, eps, wanted_:
+        kernels.layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, wanted_),
+    tensors="grad_out input mean rstd weight", outputs=3)
+LAYER_NORM_BACKWARD.joint("grad_out input weight", _layer_second)
+LAYER_NORM = row("native_layer_norm", kernels.layer_norm, tensors="input weight bias", outputs=3)
+LAYER_NORM.joint(
+    "input weight bias",
+    lambda grad, input, normalized_shape, result1, result2, weight, eps, wanted: LAYER_NORM_BACKWARD.apply(
+        (grad, input, normalized_shape, result1, result2, weight, eps, list(wanted))))
+
+
+def _check_normalized(input: Any, shape: Any, star: str, **params: Any) -> None:
+    size = input.array.shape
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+                           "element, but got normalized_shape = []")
+    for name, value in params.items():
+        if value is not None and value.array.shape != shape:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                               f"{list(value.array.shape)} and normalized_shape = {list(shape)}")
+    if len(size) < len(shape) or size[len(size) - len(shape):] != shape:
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{star}"
+                           f"{', '.join(map(str, shape))}], but got input of size{list(size)}")
+
+
+def _shape_argument(name: str, value: Any) -> tuple[int, ...]:
+    if type(value) is tuple:
+        return value
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not "
+                        f"{type(value).__name__}")
+    return tuple(value)
+
+
+def _check_params(kind: dtype, *params: Any) -> None:
+    """Weights have the input's dtype, or float32 where that is a half precision."""
+    for value in params:
+        if value is not None and value.dtype is not kind and not (kind.itemsize == 2 and value.dtype is float32):
+            wanted = SCALAR_TYPE[float32 if kind.itemsize == 2 else kind]
+            raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {wanted}")
+
+
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5,
+               cudnn_enable: bool = True) -> Any:
+    """``input`` with mean 0 and variance 1 over the last dimensions, then scaled and shifted.
+
+    Source: ``torch.nn.functional.layer_norm``.
+
+    >>> import livetape as torch
+    >>> torch.nn.functional.layer_norm(torch.tensor([1., 3.]), (2,))
+    tensor([-1.0000,  1.0000])
+    """
+    return native_layer_norm(input, normalized_shape, weight, bias, eps, "layer_norm")[0]
+
+
+def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float,
+                      name: str = "native_layer_norm") -> Any:
+    """`layer_norm` with the means and the reciprocal deviations (source: ``torch.native_layer_norm``)."""
+    if not isinstance(input, TensorBase):
+        raise argument_error(name, 0, input)
+    normalized_shape = _shape_argument(name, normalized_shape)
+    _check_normalized(input, normalized_shape, ", ", weight=weight, bias=bias)
+    if input.dtype.category == FLOAT:
+        _check_params(input.dtype, weight, bias)
+    return LAYER_NORM.apply((input, normalized_shape, weight, bias, eps))
+
+
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    """``input`` over its root mean square along the last dimensions (source: ``torch.nn.functional.rms_norm``)."""
+    if not isinstance(input, TensorBase):
+        raise argument_error("rms_norm", 0, input)
+    shape = _shape_argument("rms_norm", normalized_shape)
+    _check_normalized(input, shape, "", weight=weight)
+    kind = input.dtype
+    if kind.category < FLOAT:
+        raise refuse("rms_norm", kind.np)
+    x = input.to(float32) if kind.itemsize == 2 else input
+    if eps is None:
+        eps = float(np.finfo(kind.to_real().np if kind.itemsize != 2 else np.float32).eps)
+    ndim = x.array.ndim
+    axes = tuple(range(ndim - len(shape), ndim))
+    found = x * ((x * x).mean(axes, keepdim=True) + eps).rsqrt()
+    if weight is not None:
+        found = found * weight
+    return found.to(kind) if found.dtype is not kind and kind.itemsize == 2 else found
+
+
+# ---------------------------------------------------------------- group norm
+def _group_second(grads: Any, grad_out: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int,
+                  eps: float) -> Any:
+    inner = (N, group, C // group, HxW)
+    size = shape_of(input)
+    to_input = None if grads[0] is None else grads[0].reshape(inner)
+    shape = (1, group, C // group, 1)
+    by_grad, by_input, by_weight = _second((to_input, grads[1], grads[2]), grad_out.reshape(inner),
+                                           input.reshape(inner), weight, eps, (2, 3), shape, (0, 3))
+    return (None if by_grad is None else by_grad.reshape(size), None if by_input is None else by_input.reshape(size),
+            by_weight)
+
+
+GROUP_NORM_BACKWARD = row(
+    "native_group_norm_backward",
+    lambda grad_out, input, mean, rstd, weight, N, C, HxW, group, eps, wanted_:
+        kernels.group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, wanted_),
+    tensors="grad_out input mean rstd weight", outputs=3)
+GROUP_NORM_BACKWARD.joint("grad_out input weight", _group_second)
+GROUP_NORM = row("native_group_norm", kernels.group_norm, tensors="input weight bias", outputs=3)
+GROUP_NORM.joint(
+    "input weight bias",
+    lambda grad, input, result1, result2, weight, N, C, HxW, group, eps, wanted: GROUP_NORM_BACKWARD.apply(
+        (grad, input, result1, result2, weight, N, C, HxW, group, eps, list(wanted))))
+
+
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5,
+               cudnn_enabled: bool = True) -> Any:
+    """(N, C, d...) with mean 0 and variance 1 over each group of channels, then scaled and shifted.
+
+    Source: ``torch.nn.functional.group_norm``.
+    """
+    if not isinstance(input, TensorBase):
+        raise argument_error("group_norm", 0, input)
+    size = input.array.shape
+    if len(size) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(size)}")
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if size[1] % num_groups:
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                           f"{list(size)} and num_groups={num_groups}")
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.array.shape != (size[1],):
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but "
+                               f"got {name} of shape {list(value.array.shape)} and input of shape {list(size)}")
+    if input.dtype.category == FLOAT:
+        _check_params(input.dtype, weight, bias)
+    return GROUP_NORM.apply((input, weight, bias, size[0], size[1], math.prod(size[2:]), num_groups, eps))[0]
+
+
+def functional_group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """`group_norm`, which refuses single values (source: ``torch.nn.functional.group_norm``)."""
+    size = shape_of(input)
+    if len(size) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(size)}")
+    _refuse_single([size[0] * size[1] // num_groups, num_groups, *size[2:]], list(size))
+    return group_norm(input, num_groups, weight, bias, eps)
+
+
+def _refuse_single(size: Any, shown: Any) -> None:
+    if math.prod((size[0], *size[2:])) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {shown}")
+
+
+# ---------------------------------------------------------------- batch norm
+def _batch_second(grads: Any, grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, train: bool,
+                  eps: float) -> Any:
+    ndim = input.array.ndim
+    if ndim < 2:  # an empty one
+        return zeros_like(grad_out), zeros_like(input), None
+    axes = (0, *range(2, ndim))
+    shape = (1, input.array.shape[1], *[1] * (ndim - 2))
+    if train:
+        return _second(grads, grad_out, input, weight, eps, axes, shape, axes)
+    to_input, to_weight, to_bias = grads
+    rstd = (running_var + eps).rsqrt().view(shape)
+    by_grad = by_input = by_weight = None
+    if to_input is not None:
+        by_grad = to_input * (rstd if weight is None else rstd * weight.view(shape))
+        by_weight = None if weight is None else (to_input * grad_out * rstd).sum(axes)
+    if to_weight is not None:
+        turned = to_weight.view(shape) * rstd
+        by_grad = _plus(by_grad, turned * (input - running_mean.view(shape)))
+        by_input = turned * grad_out
+    if to_bias is not None:
+        by_grad = _plus(by_grad, to_bias.view(shape).expand(shape_of(grad_out)))
+    return by_grad, by_input, by_weight
+
+
+BATCH_NORM_BACKWARD = row(
+    "native_batch_norm_backward",
+    lambda grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, wanted_:
+        kernels.batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train,
+                                    eps, wanted_),
+    tensors="grad_out input weight running_mean running_var save_mean save_invstd", outputs=3)
+BATCH_NORM_BACKWARD.joint("grad_out input weight", _batch_second)
+BATCH_NORM = row("native_batch_norm", kernels.batch_norm, tensors="input weight bias running_mean running_var",
+                 outputs=3)
+BATCH_NORM.joint(
+    "input weight bias",
+    lambda grad, input, weight, running_mean, running_var, result1, result2, training, eps, wanted:
+        BATCH_NORM_BACKWARD.apply((grad, input, weight, running_mean, running_var, result1, result2, training, eps,
+                                   list(wanted))))
+
+
+def batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
+               eps: float, cudnn_enabled: bool = True) -> Any:
+    """`functional_batch_norm` with the arguments in the order of ``torch.batch_norm``."""
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def functional_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
+                          training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
+    """(N, C, d...) with mean 0 and variance 1 in each channel, then scaled and shifted.
+
+    In training the mean and variance are the batch's, and the running ones move towards them; else those are used.
+    Source: ``torch.nn.functional.batch_norm``.
+    """
+    if training:
+        size = shape_of(input)
+        if math.prod((*size[:1], *size[2:])) == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def _batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+                momentum: float, eps: float) -> Any:
+    if not isinstance(input, TensorBase):
+        raise argument_error("batch_norm", 0, input)
+    size = input.array.shape
+    channels = size[1] if len(size) > 1 else 0
+    if not training:
+        for name, value in (("running_mean", running_mean), ("running_var", running_var)):
+            if value is None:
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
+    elif (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    params = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
+    for name, value in params:
+        if value is not None and value.array.size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {value.array.size}")
+    if len(size) < 2 and input.array.size:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    if input.dtype.category == FLOAT:
+        _check_params(input.dtype, weight, bias, running_mean, running_var)
+    return BATCH_NORM.apply((input, weight, bias, running_mean, running_var, training, momentum, eps))[0]
+
+
+# ---------------------------------------------------------------- instance norm
+def functional_instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None,
+                             bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1,
+                             eps: float = 1e-5) -> Any:
+    """`batch_norm` of each sample by itself (source: ``torch.nn.functional.instance_norm``)."""
+    if use_input_stats:
+        size = shape_of(input)
+        if math.prod(size[2:]) == 1:
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
+    return instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+
+
+def instance_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool,
+                  momentum: float, eps: float, cudnn_enabled: bool = True) -> Any:
+    """`functional_instance_norm` with the arguments in the order of ``torch.instance_norm``."""
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    size = shape_of(input)
+    batch, channels = size[0], size[1]
+
+    def repeated(values: Any) -> Any:
+        return None if values is None else values.repeat(batch)
+
+    mean, var = repeated(running_mean), repeated(running_var)
+    flat = input.contiguous().view(1, batch * channels, *size[2:])
+    found = _batch_norm(flat, repeated(weight), repeated(bias), mean, var, use_input_stats, momentum, eps)
+    if use_input_stats:
+        for running, used in ((running_mean, mean), (running_var, var)):
+            if running is not None:
+                running.array[...] = used.array.reshape(batch, channels).mean(axis=0)
+                counter_of(running).value += 1
+    return found.view(size)
+
+
+# ---------------------------------------------------------------- made of other operations
+def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+    """``input`` over a power of the mean square of ``size`` neighbouring channels.
+
+    Source: ``torch.nn.functional.local_response_norm``.
+    """
+    ndim = input.array.ndim
+    if ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {ndim} dimensions)")
+    if not input.array.size:
+        return input
+    squares = input * input
+    channels = input.array.shape[1]
+    total = None
+    for shift in range(-(size // 2), (size - 1) // 2 + 1):
+        first, last = max(0, shift), min(channels, channels + shift)
+        if first < last:
+            part = squares.narrow(1, first, last - first)
+            part = _padded_channels(part, max(0, -shift), max(0, shift))
+            total = part if total is None else total + part
+    return input / ((total * (alpha / size) + k) ** beta)
+
+
+def _padded_channels(part: Any, before: int, after: int) -> Any:
+    """Zero channels before and after."""
+    for count, first in ((before, True), (after, False)):
+        if count:
+            size = shape_of(part)
+            nothing = part.new_zeros((size[0], count, *size[2:]))
+            part = cat((nothing, part) if first else (part, nothing), 1)
+    return part
+
+
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    """``input`` over its p-norm along ``dim``, which is held at ``eps`` (source: ``torch.nn.functional.normalize``)."""
+    if out is not None:
+        return into(out, normalize, input, p, dim, eps)
+    return input / input.norm(p, dim, True).clamp_min(eps).expand_as(input)
+
+
+FUNCTIONS = ["layer_norm", "native_layer_norm", "rms_norm", "group_norm", "batch_norm", "instance_norm"]
+METHODS: dict[str, Any] = {}
+FUNCTIONAL = {
+    "layer_norm": layer_norm, "rms_norm": rms_norm, "group_norm": functional_group_norm,
+    "batch_norm": functional_batch_norm, "instance_norm": functional_instance_norm,
+    "local_response_norm": local_response_norm, "normalize": normalize}
