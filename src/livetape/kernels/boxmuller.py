@@ -18,18 +18,20 @@ _EIGHT_FLOATS = np.dtype("V32")
 _LOG = [np.array(np.float32(c), F8) for c in (
     7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
     2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)]
-_LN2_LOW, _LN2_HIGH = np.float32(-2.12194440e-4), np.array(0.693359375)
-_SQRT_HALF_BITS, _MANTISSA, _23 = np.int32(0x3F3504F3), np.int32(0x007FFFFF), np.int32(23)
+_LN2_LOW, _LN2_HIGH = np.array(-2.12194440e-4, F4), np.array(0.693359375)
+_SQRT_HALF_BITS, _MANTISSA, _23 = np.array([0x3F3504F3, 0x007FFFFF, 23], I4)[:, None]
 
 # Row 0 is the cosine's polynomial, row 1 the sine's.
 _TRIG = [np.array(pair, np.float32).astype(F8).reshape(2, 1) for pair in (
     (2.443315711809948e-5, -1.9515295891e-4), (-1.388731625493765e-3, 8.3321608736e-3),
     (4.166664568298827e-2, -1.6666654611e-1))]
-_PI4_HIGH, _PI4_MIDDLE = np.float32(-0.78515625), np.float32(-2.4187564849853515625e-4)
-_PI4_LOW = np.array(np.float32(-3.77489497744594108e-8), F8)
-_4_OVER_PI, _TWO_PI = np.float32(1.27323954473516), np.float32(2 * math.pi)
-_HALF, _ONE, _MINUS_TWO = np.float32(0.5), np.float32(1), np.float32(-2)
-_1, _2, _4, _EVEN, _29, _30, _31 = (np.int32(i) for i in (1, 2, 4, -2, 29, 30, 31))
+# Minus pi / 2 in three parts.
+_QUARTER_HIGH, _QUARTER_MIDDLE = np.array([-0.78515625 * 2, -2.4187564849853515625e-4 * 2], F4)[:, None]
+_QUARTER_LOW = np.array(np.float32(-3.77489497744594108e-8 * 2), F8)
+# Constants are arrays, because NumPy takes three times as long to add a scalar to a short array.
+_4_OVER_PI, _TWO_PI, _HALF, _ONE, _MINUS_TWO = np.array([1.27323954473516, 2 * math.pi, 0.5, 1, -2], F4)[:, None]
+_1, _2, _30, _31 = np.array([1, 2, 30, 31], I4)[:, None]
+_AHEAD = np.array([[1], [0]], I4)
 
 
 def _radius(u: np.ndarray, wide: np.ndarray) -> np.ndarray:
@@ -69,16 +71,16 @@ def _radius(u: np.ndarray, wide: np.ndarray) -> np.ndarray:
 
 def _cos_sin(theta: np.ndarray, wide: np.ndarray) -> np.ndarray:
     """Cosine and sine of float32 angles in [0, 2 pi], as rows; ``wide`` is float64 scratch of that shape."""
-    octant = (theta * _4_OVER_PI).astype(I4)
-    octant += _1
-    octant &= _EVEN
-    turns = octant.astype(F4)
+    quadrant = (theta * _4_OVER_PI).astype(I4)
+    quadrant += _1
+    quadrant >>= _1  # the nearest multiple of pi / 2
+    turns = quadrant.astype(F4)
     x = theta
-    x += turns * _PI4_HIGH  # exact products: both constants are short, and turns is at most 8
-    x += turns * _PI4_MIDDLE
+    x += turns * _QUARTER_HIGH  # exact products: both constants are short, and turns is at most 4
+    x += turns * _QUARTER_MIDDLE
     row = wide[0]
     row[...] = turns
-    row *= _PI4_LOW
+    row *= _QUARTER_LOW
     row += x
     x[...] = row
     square = x * x
@@ -101,19 +103,16 @@ def _cos_sin(theta: np.ndarray, wide: np.ndarray) -> np.ndarray:
     row += x
     y[...] = wide
     y[0] += _ONE
-    # In every second octant sine and cosine change places; then each takes the sign of its quadrant.
+    # In every second quadrant sine and cosine change places; then each takes its sign there.
     bits = y.view(I4)
-    swap = octant << _30
+    swap = quadrant << _31
     swap >>= _31
     swap &= bits[0] ^ bits[1]
     bits ^= swap
-    signs = octant & _4
-    signs <<= _29
-    bits[1] ^= signs
-    octant += _2
-    octant &= _4
-    octant <<= _29
-    bits[0] ^= octant
+    signs = quadrant + _AHEAD
+    signs &= _2
+    signs <<= _30
+    bits ^= signs
     return y
 
 

@@ -166,9 +166,12 @@ def _fused64(x: np.ndarray, scale: float, shift: float) -> None:
 
 def narrow(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Convert as C++ does: to half precision by way of float32, to integers by cutting off."""
+    kind = values.dtype.kind
     if values.dtype == dtype:
         return values
-    if dtype.itemsize == 2 and dtype.kind not in "iu":
-        values = values.astype(F4, copy=False)
+    if (kind == "f" and dtype == F8) or (kind in "iub" and dtype.kind in "iubf" and dtype.itemsize >= 4):
+        return values.astype(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
+        if dtype.itemsize == 2 and dtype.kind not in "iu" and values.dtype != F4:
+            values = values.astype(F4)
         return values.astype(dtype)

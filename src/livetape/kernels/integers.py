@@ -25,23 +25,27 @@ def _remainder(values: np.ndarray, divisor: int) -> np.ndarray:
 def _ranged(bits: BitSource, shape: Shape, dtype: np.dtype, base: int, span: int) -> np.ndarray:
     """Integers in [base, base + span): a word modulo the span, or two words from 2**28 on."""
     count = math.prod(shape)
+    if count <= CHUNK:
+        return narrow(_shifted(bits, count, base, span), dtype).reshape(shape)
     out = np.empty(count, dtype)
-    wide = span >= 2**28
-    offset = np.uint64(base % 2**64)
-    with bits.lock, np.errstate(over="ignore"):
+    with bits.lock:
         for start in range(0, count, CHUNK):
             part = out[start:start + CHUNK]
-            if wide:
-                drawn = bits.pairs(len(part))
-                if span < 2**64:
-                    _remainder(drawn, span)
-            else:
-                drawn = _remainder(np.ascontiguousarray(bits.words(len(part))), span)
-            if base:
-                drawn = drawn.astype(np.uint64, copy=False)
-                drawn += offset
-            part[...] = narrow(drawn.view(I8) if drawn.dtype == np.uint64 else drawn, dtype)
+            part[...] = narrow(_shifted(bits, len(part), base, span), dtype)
     return out.reshape(shape)
+
+
+def _shifted(bits: BitSource, count: int, base: int, span: int) -> np.ndarray:
+    if span >= 2**28:
+        drawn = bits.pairs(count)
+        if span < 2**64:
+            _remainder(drawn, span)
+    else:
+        drawn = _remainder(bits.words(count).copy(), span)
+    if base:
+        drawn = drawn.astype(np.uint64, copy=False)
+        drawn += np.uint64(base % 2**64)
+    return drawn.view(I8) if drawn.dtype.itemsize == 8 else drawn
 
 
 def integers(bits: BitSource, shape: Shape, dtype: np.dtype, low: int, high: int) -> np.ndarray:

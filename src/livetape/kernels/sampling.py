@@ -75,11 +75,19 @@ def uniform(bits: BitSource, shape: Shape, dtype: np.dtype, low: float = 0.0, hi
             lowest, span = float(np.float32(low)), float(np.float32(high) - np.float32(low))
     values = narrow(fused(unit(bits, shape, dtype), span, lowest), dtype)
     # Where rounding reaches ``high``, torch returns ``low``. The largest uniform shows whether it can.
-    most = lowest + span * (1.0 - (2.0**-53 if dtype == F8 else 2.0**-24))
-    limit, least = narrow(np.array([high, low], F8 if dtype == F8 else F4), dtype)
-    if narrow(np.array([math.nextafter(most, math.inf)], F8), dtype)[0] >= limit:
-        np.copyto(values, least, where=values == limit)
+    most = math.nextafter(lowest + span * (1.0 - (2.0**-53 if dtype == F8 else 2.0**-24)), math.inf)
+    if dtype != F8:
+        most, high = _rounded(most, dtype), _rounded(high, dtype)
+    if most >= high:
+        np.copyto(values, narrow(np.array(low), dtype)[()], where=values == dtype.type(high))
     return values
+
+
+def _rounded(value: float, dtype: np.dtype) -> float:
+    """A number rounded to float32, or by way of it to half precision."""
+    if dtype == F4:
+        return float(np.float32(value))
+    return float(narrow(np.array([value], F8), dtype)[0])
 
 
 def _check_uniform(dtype: np.dtype, low: float, high: float) -> None:
@@ -97,33 +105,42 @@ def _check_uniform(dtype: np.dtype, low: float, high: float) -> None:
 
 
 # ---------------------------------------------------------------- normals
-def serial_normals(bits: BitSource, count: int) -> np.ndarray:
-    """Standard normals one by one, float64: pairs from two 53-bit uniforms, the second kept for the next call."""
-    out = np.empty(count, F8)
+def _few_normals(bits: BitSource, count: int) -> list[float]:
+    """What ``serial_normals`` gives, as a list: for a few values plain Python is faster."""
+    values: list[float] = []
     with bits.lock:
-        start = 0
         if count and bits.spare is not None:
-            out[0], bits.spare, start = bits.spare, None, 1
-        pairs = (count - start + 1) // 2
-        if not pairs:
-            return out
-        drawn = unit64(bits, 2 * pairs)
-        if pairs <= 8:  # below this, plain Python is faster
-            values: list[float] = []
-            for turn, height in zip(*[iter(drawn.tolist())] * 2):
+            values.append(bits.spare)
+            bits.spare = None
+        pairs = (count - len(values) + 1) // 2
+        if pairs:
+            uniforms = iter(unit64(bits, 2 * pairs).tolist())
+            for turn, height in zip(uniforms, uniforms):
                 radius, theta = math.sqrt(-2.0 * math.log1p(-height)), 2.0 * math.pi * turn
                 values += (radius * math.cos(theta), radius * math.sin(theta))
-            made = np.array(values)
-        else:
-            radius = np.sqrt(-2.0 * np.log1p(-drawn[1::2]))
-            theta = 2.0 * math.pi * drawn[0::2]
-            made = np.empty(2 * pairs, F8)
-            np.multiply(radius, np.cos(theta), out=made[0::2])
-            np.multiply(radius, np.sin(theta), out=made[1::2])
-        out[start:] = made[:count - start]
-        if 2 * pairs > count - start:
+        if len(values) > count:
+            bits.spare = values.pop()
+    return values
+
+
+def serial_normals(bits: BitSource, count: int) -> np.ndarray:
+    """Standard normals one by one, float64: pairs from two 53-bit uniforms, the second kept for the next call."""
+    if count < 16:
+        return np.array(_few_normals(bits, count), F8)
+    with bits.lock:
+        start = bits.spare is not None
+        pairs = (count - start + 1) // 2
+        made = np.empty(start + 2 * pairs, F8)
+        if start:
+            made[0], bits.spare = bits.spare, None
+        drawn = unit64(bits, 2 * pairs)
+        radius = np.sqrt(-2.0 * np.log1p(-drawn[1::2]))
+        theta = 2.0 * math.pi * drawn[0::2]
+        np.multiply(radius, np.cos(theta), out=made[start::2])
+        np.multiply(radius, np.sin(theta), out=made[start + 1::2])
+        if len(made) > count:
             bits.spare = float(made[-1])
-    return out
+    return made[:count]
 
 
 def normal(bits: BitSource, shape: Shape, dtype: np.dtype, mean: float = 0.0, std: float = 1.0,
@@ -189,8 +206,10 @@ def bernoulli(bits: BitSource, shape: Shape, p: float, dtype: np.dtype = BOOL) -
     if math.prod(shape) and (dtype.name in ("uint16", "uint32", "uint64") or dtype.kind == "c"):
         raise not_implemented("bernoulli_scalar_cpu_", dtype)
     count = math.prod(shape)
-    out = np.empty(count, dtype)
     threshold = np.uint64(math.ceil(p * 2.0**53))  # u * 2**-53 < p, without leaving the integers
+    if count <= CHUNK:
+        return ((bits.pairs(count) & BITS_53) < threshold).astype(dtype, copy=False).reshape(shape)
+    out = np.empty(count, dtype)
     with bits.lock:
         for start in range(0, count, CHUNK):
             part = out[start:start + CHUNK]
@@ -212,7 +231,7 @@ def bernoulli_from(bits: BitSource, probabilities: np.ndarray, dtype: np.dtype |
         raise not_implemented("bernoulli_tensor_cpu_self_", dtype)
     if probabilities.dtype.name not in DIGITS:
         raise not_implemented("bernoulli_tensor_cpu_p_", probabilities.dtype)
-    if not bool(((probabilities >= 0) & (probabilities <= 1)).all()):
+    if not (probabilities.min() >= 0 and probabilities.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
                            "improved?  If so, please report an enhancement request to PyTorch.)")
     if probabilities.dtype.itemsize == 2:
@@ -238,8 +257,8 @@ def exponential(bits: BitSource, shape: Shape, dtype: np.dtype, lambd: float = 1
     if not lambd > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={number(lambd)}")
     values = unit(bits, shape)
-    np.negative(values, out=values)
-    np.log1p(values, out=values)
+    np.negative(values, values)
+    np.log1p(values, values)
     values *= -1.0 / lambd
     return narrow(values, dtype)
 
