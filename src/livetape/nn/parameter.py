@@ -1,0 +1,184 @@
+"""Parameters and buffers: tensors that a module registers."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from livetape import dtypes, ops
+from livetape._tape.tensor import TensorBase, counter_of
+from livetape.tensor import Tensor
+
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
+
+
+class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
+    """Counts a tensor of another class that was made a parameter as a Parameter."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is Parameter and isinstance(instance, Tensor) and instance.__dict__.get("_is_param", False):
+            return True
+        return bool(type.__instancecheck__(cls, instance))
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor that is a parameter of the module it is assigned to (source: ``torch.nn.Parameter``).
+
+    Shares the memory of ``data``, and requires a gradient unless told otherwise.
+    """
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        if data is None:
+            data = ops.empty(0)
+        kind = type(data)
+        if kind is not Tensor and not issubclass(kind, Parameter):
+            return _adopt(data, requires_grad)
+        if not isinstance(requires_grad, bool):
+            raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
+                            f"{type(requires_grad).__name__}")
+        return _share(cls, data, requires_grad)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """All is done by __new__."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) in memo:
+            return memo[id(self)]
+        twin = type(self)(self.data.clone(), self.requires_grad)
+        memo[id(self)] = twin
+        return twin
+
+    def __repr__(self, **kwargs: Any) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.__dict__:
+            return _rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), dict(self.__dict__))
+        return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
+
+
+def _share(cls: Any, data: Any, requires_grad: bool) -> Any:
+    """An object of class ``cls`` on the memory, and the version counter, of ``data``."""
+    if requires_grad and data.dtype.category < dtypes.FLOAT:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    twin = Tensor.__new__(cls)
+    TensorBase.__init__(twin)
+    twin.array = data.array
+    twin.dtype = data.dtype
+    twin.version = counter_of(data)
+    twin.recorded = requires_grad
+    return twin
+
+
+def _adopt(data: Any, requires_grad: bool) -> Any:
+    """A tensor of a class of its own stays one, and is marked as a parameter."""
+    twin = data.detach().requires_grad_(requires_grad)
+    if type(twin) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+            f"instance of the same type, but return type {type(twin).__name__} was found instead. To use the type as a "
+            "Parameter, please correct the detach() semantics defined by its __torch_dispatch__() implementation.")
+    twin._is_param = True
+    return twin
+
+
+def _rebuild_parameter(data: Any, requires_grad: bool, backward_hooks: Any) -> Any:
+    param = Parameter(data, requires_grad)
+    return param
+
+
+def _rebuild_parameter_with_state(data: Any, requires_grad: bool, backward_hooks: Any, state: Any) -> Any:
+    param = Parameter(data, requires_grad)
+    param.__dict__.update(state)
+    return param
+
+
+class _BufferMeta(type(Tensor)):  # type: ignore[misc]
+    """Counts a tensor marked as a buffer as a Buffer: a buffer is a plain tensor."""
+
+    def __call__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        if data is None:
+            data = ops.empty(0)
+        found = data.detach().requires_grad_(data.requires_grad)
+        found.persistent = persistent
+        found._is_buffer = True
+        return found
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if isinstance(instance, Tensor) and instance.__dict__.get("_is_buffer", False):
+            return True
+        return bool(type.__instancecheck__(cls, instance))
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """``Buffer(data, persistent=True)``: a tensor that becomes a buffer of the module it is assigned to."""
+
+
+# ---------------------------------------------------------------- not yet of any shape
+
+_NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` "
+    "when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
+    "parameters before accessing their attributes.")
+
+
+class _Uninitialized(Tensor):
+    """A tensor that gets its shape later, from ``materialize``. It holds no elements until then."""
+
+    cls_to_become: type[Any] = Tensor
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """All is done by __new__."""
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary parameter or buffer of this shape, with arbitrary values."""
+        self.data = ops.empty(shape, device=device, dtype=self.dtype if dtype is None else dtype)
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(_NO_SHAPE)
+
+    def share_memory_(self) -> Any:
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
+                           "the parameters before calling `module.share_memory()`.")
+
+    def __repr__(self, **kwargs: Any) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, None, self.dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, dtype=self.dtype)
+        return memo[id(self)]
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter that gets its shape later (source: ``torch.nn.UninitializedParameter``)."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        return _share(cls, ops.empty(0, device=device, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(_Uninitialized):
+    """A buffer that gets its shape later (source: ``torch.nn.UninitializedBuffer``)."""
+
+    cls_to_become = Tensor
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+                persistent: bool = True) -> Any:
+        twin = _share(cls, ops.empty(0, device=device, dtype=dtype), requires_grad)
+        twin.persistent = persistent
+        twin._is_buffer = True
+        return twin
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, _Uninitialized)
+
+

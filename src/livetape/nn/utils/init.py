@@ -1,0 +1,23 @@
+"""Modules without initialisation."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from livetape.nn.modules.module import Module
+
+__all__ = ["skip_init"]
+
+
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """A module of the given class, with parameters left uninitialised.
+
+    The class's constructor must take ``device``, and initialise nothing but parameters and buffers.
+    """
+    if not issubclass(module_cls, Module):
+        raise RuntimeError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    kwargs.pop("device", None)
+    return module_cls(*args, **kwargs)
