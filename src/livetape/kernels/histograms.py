@@ -20,13 +20,13 @@ def bincount(x: Any, weights: Any, minlength: int) -> Any:
     return found.astype(np.float32) if weights.dtype == np.float32 else found
 
 
-def bounds(x: Any, low: float, high: float) -> tuple[float, float]:
-    """The range of a histogram: if none is given the data's, widened if that is a single point."""
+def bounds(x: Any, low: float, high: float, margin: float) -> tuple[float, float]:
+    """The range of a histogram: if none is given the data's, widened by ``margin`` if that is a single point."""
     if low == high and x.size:
         x = wide(x)
         low, high = float(np.min(x)), float(np.max(x))
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = low - margin, high + margin
     return low, high
 
 
@@ -46,7 +46,7 @@ def edges(bins: int, low: float, high: float, kind: Any) -> Any:
 
 
 def histogram(x: Any, edges: Any, weight: Any, density: bool) -> tuple[Any, Any]:
-    """The counts (or sums of weights) between the ascending edges, the last of which belongs to its bin; and the edges."""
+    """The counts (or sums of weights) between ascending edges, the last of which belongs to its bin; and the edges."""
     flat = x.reshape(-1)
     inside = (flat >= edges[0]) & (flat <= edges[-1])
     place = np.minimum(np.searchsorted(edges, flat[inside], "right") - 1, len(edges) - 2)

@@ -1,11 +1,13 @@
-"""Order: sorting, the k-th smallest, the most frequent, counting equal ones. Indices are int64; NaN counts as the largest."""
+"""Order: sorting, the k-th smallest, the most frequent, counting equal ones. NaN counts as the largest."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from livetape.kernels import ties
 from livetape.kernels.reductions import is_half, wide
 
 FEW = 2048  # up to so many elements a stable sort is quickest
@@ -63,26 +65,49 @@ def _restore_order(values: Any, order: Any) -> None:
     order[tied] = keys % count
 
 
-def topk(x: Any, k: int, axis: int, largest: bool) -> tuple[Any, Any]:
-    """The k largest (or smallest) elements in order, and where each was."""
+def topk(x: Any, k: int, axis: int, largest: bool, ordered: bool) -> tuple[Any, Any]:
+    """The k largest (or smallest) elements, in order if ``ordered``, and where each was."""
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
     if axis not in (-1, x.ndim - 1):
-        values, order = topk(np.ascontiguousarray(np.moveaxis(x, axis, -1)), k, -1, largest)
+        values, order = topk(np.ascontiguousarray(np.moveaxis(x, axis, -1)), k, -1, largest, ordered)
         return np.moveaxis(values, -1, axis).copy("C"), np.moveaxis(order, -1, axis).copy("C")
     count = x.shape[-1]
-    if count <= 64 or k * 4 > count or x.dtype.kind == "V":
-        values, order = sort(x, -1, largest)
-        return values[..., :k].copy(), order[..., :k].copy()
     if k == 0:
         return x[..., :0].copy(), np.zeros((*x.shape[:-1], 0), np.int64)
-    if largest:
-        chosen = np.argpartition(x, count - k, axis=-1)[..., count - k:]
+    if count <= 64 or k * 4 > count or x.dtype.kind == "V":
+        order = sort(x, -1, largest)[1][..., :k].copy()
     else:
-        chosen = np.argpartition(x, k - 1, axis=-1)[..., :k]
-    chosen = np.sort(chosen, axis=-1)
-    values, order = sort(np.take_along_axis(x, chosen, -1), -1, largest)
-    return values, np.take_along_axis(chosen, order, -1)
+        if largest:
+            chosen = np.argpartition(x, count - k, axis=-1)[..., count - k:]
+        else:
+            chosen = np.argpartition(x, k - 1, axis=-1)[..., :k]
+        chosen = np.sort(chosen, axis=-1)
+        order = np.take_along_axis(chosen, sort(np.take_along_axis(x, chosen, -1), -1, largest)[1], -1)
+    values = np.take_along_axis(x, order, -1)
+    if x.size <= ties.LIMIT:
+        _break_ties(wide(x), values, order, largest, ordered)
+        if not ordered:
+            values = np.take_along_axis(x, order, -1)
+    return values, order
+
+
+def _break_ties(x: Any, values: Any, order: Any, largest: bool, ordered: bool) -> None:
+    """Take of equal elements those that torch takes."""
+    k = values.shape[-1]
+    last = wide(values[..., -1:])
+    tied = (_how_many(x, last, -1) > 1) | (~_changes(wide(values))).any(axis=-1) if ordered else np.ones(x.shape[:-1], np.bool_)
+    rows, places, flags = x.reshape(-1, x.shape[-1]), order.reshape(-1, k), tied.reshape(-1)
+    for i in np.flatnonzero(flags):
+        places[i] = ties.topk(rows[i].tolist(), k, largest, ordered)
+
+
+def _how_many(x: Any, value: Any, axis: int) -> Any:
+    """How many elements equal ``value``; NaN equals NaN."""
+    same = x == value
+    if x.dtype.kind == "f":
+        same |= np.isnan(x) & np.isnan(value)
+    return np.count_nonzero(same, axis=axis)
 
 
 # ---------------------------------------------------------------- the k-th smallest
@@ -97,54 +122,14 @@ def kth(x: Any, k: int, axis: int) -> tuple[Any, Any]:
 def kth_by_partition(x: Any, k: int, axis: int) -> tuple[Any, Any]:
     """As `kth`, but of equal elements the one that torch's quickselect ends up with."""
     values, order = kth(x, k, axis)
-    if x.ndim == 0 or x.shape[axis] > 4096:
+    if x.ndim == 0 or x.size > ties.LIMIT:
         return values, order
-    same = np.count_nonzero(x == np.expand_dims(values, axis), axis=axis)
+    same = _how_many(wide(x), wide(np.expand_dims(values, axis)), axis)
     if not np.any(same > 1):
         return values, order
     rows = np.moveaxis(wide(x), axis, -1).reshape(-1, x.shape[axis])
-    found = np.array([_quickselect(row.tolist(), k) for row in rows], np.int64).reshape(values.shape)
+    found = np.array([ties.quickselect(row.tolist(), k) for row in rows], np.int64).reshape(values.shape)
     return values, np.where(same > 1, found, order)
-
-
-def _quickselect(row: list[Any], k: int) -> int:
-    """Hoare's selection with the median of three as pivot: where the k-th smallest element was."""
-    place = list(range(len(row)))
-
-    def swap(a: int, b: int) -> None:
-        row[a], row[b] = row[b], row[a]
-        place[a], place[b] = place[b], place[a]
-
-    def above(a: Any, b: Any) -> bool:
-        return a > b or (a != a and b == b)
-
-    low, high = 0, len(row) - 1
-    while low < high:
-        if high == low + 1:
-            if above(row[low], row[high]):
-                swap(low, high)
-            break
-        swap((low + high) // 2, low + 1)
-        for a, b in ((low + 1, high), (low, high), (low + 1, low)):
-            if above(row[a], row[b]):
-                swap(a, b)
-        left, right, pivot = low + 1, high, row[low]
-        while True:
-            left += 1
-            while above(pivot, row[left]):
-                left += 1
-            right -= 1
-            while above(row[right], pivot):
-                right -= 1
-            if right < left:
-                break
-            swap(left, right)
-        swap(low, right)
-        if right <= k:
-            low = left
-        if right >= k:
-            high = right - 1
-    return place[k]
 
 
 def median(x: Any, axis: int, ignore_nan: bool) -> tuple[Any, Any]:
@@ -184,7 +169,11 @@ def mode(x: Any, axis: int) -> tuple[Any, Any]:
     """The most frequent element along ``axis``, of several the smallest, and its last place; each NaN is alone."""
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
-    values, order = sort(np.moveaxis(x, axis, -1), -1, False)
+    rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    values, order = sort(rows, -1, False)
+    if 16 < rows.shape[-1] and rows.size <= ties.LIMIT:
+        order = np.array([ties.order(row.tolist()) for row in wide(rows).reshape(-1, rows.shape[-1])],
+                         np.int64).reshape(rows.shape)
     places = np.arange(values.shape[-1])
     first = np.zeros(values.shape, np.int64)
     first[..., 1:] = np.where(values[..., 1:] != values[..., :-1], places[1:], 0)
@@ -195,7 +184,7 @@ def mode(x: Any, axis: int) -> tuple[Any, Any]:
 
 # ---------------------------------------------------------------- which values there are
 def unique(x: Any) -> tuple[Any, Any, Any]:
-    """The values in ascending order, the place of each element in them, and how often each occurs; each NaN is alone."""
+    """The different values in ascending order, each element's place among them, and the counts; each NaN is alone."""
     values, order = sort(x.reshape(-1), -1, False)
     new = np.ones(values.shape, np.bool_)
     new[1:] = values[1:] != values[:-1]
@@ -207,7 +196,7 @@ def unique(x: Any) -> tuple[Any, Any, Any]:
 
 def unique_slices(x: Any, axis: int) -> tuple[Any, Any, Any]:
     """As `unique`, for the slices along ``axis`` in lexicographic order."""
-    rows = np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
+    rows = np.moveaxis(x, axis, 0).reshape(x.shape[axis], math.prod(x.shape) // max(1, x.shape[axis]))
     order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(rows.shape[0])
     ordered = rows[order]
     new = np.ones(len(order), np.bool_)
@@ -223,7 +212,7 @@ def unique_runs(x: Any, axis: int | None) -> tuple[Any, Any, Any]:
     if axis is None:
         rows = x.reshape(-1, 1)
     else:
-        rows = np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
+        rows = np.moveaxis(x, axis, 0).reshape(x.shape[axis], math.prod(x.shape) // max(1, x.shape[axis]))
     new = np.ones(rows.shape[0], np.bool_)
     new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
     starts = np.flatnonzero(new)
@@ -235,12 +224,14 @@ def unique_runs(x: Any, axis: int | None) -> tuple[Any, Any, Any]:
 
 
 def searchsorted(bounds: Any, x: Any, right: bool) -> Any:
-    """For each element, the first place in the sorted ``bounds`` (rows for rows, or one for all) where it could go in."""
+    """For each element, the first place in the sorted ``bounds`` (rows for rows, or one for all) where it fits in."""
     bounds, x = wide(bounds), wide(x)
     side: Any = "right" if right else "left"
     if bounds.ndim == 1:
         return np.searchsorted(bounds, x, side)
-    rows, queries = bounds.reshape(-1, bounds.shape[-1]), x.reshape(-1, x.shape[-1])
+    if not x.size:
+        return np.zeros(x.shape, np.int64)
+    rows, queries = bounds.reshape(math.prod(bounds.shape[:-1]), -1), x.reshape(math.prod(x.shape[:-1]), -1)
     if rows.shape[0] <= 64:
         found = [np.searchsorted(row, query, side) for row, query in zip(rows, queries)]
         return np.array(found, np.int64).reshape(x.shape)

@@ -42,12 +42,16 @@ TAKE = row("gather", _take, tensors="self index", key="reduce.take",
            self=lambda grad, index, self_size, dim, keepdim: PUT.apply((grad, index, self_size, dim, keepdim)))
 ADD_ALONG = row("scatter_add", _add, tensors="grad index", key="reduce.add_along",
                 grad=lambda grad, index, dim: TAKE_ANY.apply((grad, index, dim)))
-TAKE_ANY = row("gather", lambda self, index, dim: _take(self, index, dim, True), tensors="self index", key="reduce.take_any",
+TAKE_ANY = row("gather", lambda self, index, dim: _take(self, index, dim, True), tensors="self index",
+               key="reduce.take_any",
                self=lambda grad, index, self_size, dim: ADD_ALONG.apply((grad, index, self_size, dim)))
 
 
 def put(grad: Any, index: Any, size: Any, dim: int, keepdim: bool) -> Any:
-    """The gradient of what was picked at ``index`` along ``dim``, each place at most once; without ``keepdim``, of one."""
+    """The gradient of what was picked at ``index`` along ``dim``, each place at most once.
+
+    Without ``keepdim``, one element was picked along ``dim``, which the gradient and the index lack.
+    """
     return PUT.apply((grad, index, size, dim, keepdim))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from livetape import return_types
 from livetape._tape.tensor import TensorBase, shape_of
-from livetape.dtypes import BOOL, COMPLEX, SCALAR_TYPE
+from livetape.dtypes import BOOL, C_NAME, COMPLEX, SCALAR_TYPE
 from livetape.kernels import selection as kernels
 from livetape.ops.along import put
 from livetape.ops.choose import maximum, minimum
@@ -74,6 +74,9 @@ def _check_not_empty(name: str, size: Any, axes: Any, label: str | None = None) 
 
 def _amax(op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
     if out is not None:
+        if out.dtype is not input.dtype:
+            raise RuntimeError(f"Expected the dtype for input and out to match, but got {SCALAR_TYPE[input.dtype]} for "
+                               f"input's dtype and {SCALAR_TYPE[out.dtype]} for out's dtype.")
         return into(out, function, input, dim, keepdim)
     name = op.name
     check_tensor(name, input)
@@ -109,13 +112,18 @@ def amin(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None)
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
     """The smallest and the largest, of all elements or along ``dim`` (source: ``torch.aminmax``)."""
     if out is not None:
+        for target in out:
+            if target.dtype is not input.dtype:
+                raise RuntimeError(f"Expected out tensor to have dtype {C_NAME[input.dtype]}, but got "
+                                   f"{C_NAME[target.dtype]} instead")
         return into(out, aminmax, input, dim=dim, keepdim=keepdim)
     check_tensor("aminmax", input)
     refuse_complex("aminmax_cpu", input)
     size = input.array.shape
     if dim is None:
         if 0 in size:
-            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+                               "identity.")
         axes: tuple[int, ...] = tuple(range(len(size)))
     else:
         axes = (wrap_dim(dim, len(size), "aminmax", position=0),) if size else ()
@@ -152,9 +160,10 @@ MIN_DIM = row("min", _min_dim, key="min.dim", outputs=2, self=_put)
 
 def _max(name: str, function: Any, rows: Any, made: Any, pairwise: Any, input: Any, dim: Any, keepdim: bool, out: Any,
          other: Any) -> Any:
-    if other is not None or isinstance(dim, TensorBase):
+    if isinstance(input, TensorBase) and (other is not None or isinstance(dim, TensorBase)):
         return pairwise(input, dim if other is None else other, out=out)
-    if not isinstance(input, TensorBase) or (dim is None and keepdim) or (dim is not None and not is_integer(dim)):
+    if not isinstance(input, TensorBase) or not isinstance(keepdim, bool) or (dim is None and keepdim) or (
+            dim is not None and not is_integer(dim)):
         raise no_overload(
             name, [v for v in (input, dim) if v is not None], "(Tensor input, *, Tensor out = None)",
             "(Tensor input, Tensor other, *, Tensor out = None)",
@@ -190,7 +199,10 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None, 
 
 @numpy_names
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None, other: Any = None) -> Any:
-    """The smallest element; along ``dim``, values and indices; with another tensor, `minimum` (source: ``torch.min``)."""
+    """The smallest element; along ``dim``, values and indices; with another tensor, `minimum`.
+
+    Source: ``torch.min``.
+    """
     return _max("min", min, (MIN_ALL, MIN_DIM), return_types.min, minimum, input, dim, keepdim, out, other)
 
 
@@ -222,7 +234,9 @@ def _argmax(op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: An
 
 @numpy_names
 def argmax(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """Where the largest element is: its place among all, or along ``dim``, the first of equals (source: ``torch.argmax``).
+    """Where the largest element is: its place among all, or along ``dim``; of equal ones the first.
+
+    Source: ``torch.argmax``.
 
     >>> import livetape as torch
     >>> torch.argmax(torch.tensor([1., 5., 5.]))
@@ -233,7 +247,10 @@ def argmax(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = Non
 
 @numpy_names
 def argmin(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """Where the smallest element is: its place among all, or along ``dim``, the first of equals (source: ``torch.argmin``)."""
+    """Where the smallest element is: its place among all, or along ``dim``; of equal ones the first.
+
+    Source: ``torch.argmin``.
+    """
     return _argmax(ARGMIN, argmin, input, dim, keepdim, out)
 
 
@@ -251,8 +268,8 @@ MEDIAN_DIM = row("median", lambda self, dim, keepdim: _along(self, dim, keepdim,
 NANMEDIAN_DIM = row("nanmedian", lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.median(self, dim, True)),
                     node="NanmedianBackward1", key="nanmedian.dim", outputs=2, self=_put)
 MODE = row("mode", lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.mode(self, dim)), outputs=2, self=_put)
-KTHVALUE = row("kthvalue", lambda self, k, dim, keepdim: _along(self, dim, keepdim, kernels.kth_by_partition(self, k - 1, dim)),
-               outputs=2, self=_put)
+KTHVALUE = row("kthvalue", lambda self, k, dim, keepdim: _along(
+    self, dim, keepdim, kernels.kth_by_partition(self, k - 1, dim)), outputs=2, self=_put)
 
 
 def _chosen(name: str, op: Any, made: Any, input: Any, dim: Any, keepdim: bool, *more: Any) -> Any:

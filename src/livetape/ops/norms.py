@@ -75,8 +75,7 @@ def _moment(op: Any, input: Any, dim: Any, unbiased: bool | None, keepdim: bool,
         dim, unbiased = None, dim
     if correction is not None and unbiased is not None:
         raise no_overload(name, {"correction": correction, "unbiased": unbiased}, *_MOMENTS)
-    first = dim[0] if isinstance(dim, (tuple, list)) and dim else 0 if dim is None or isinstance(dim, (tuple, list)) else dim
-    if not is_integer(first):
+    if not is_integer(dim) and dim is not None and not (isinstance(dim, (tuple, list)) and is_integer([*dim, 0][0])):
         raise no_overload(name, (dim,), *_MOMENTS)
     if correction is None:
         correction = 0 if unbiased is False else 1
@@ -86,15 +85,17 @@ def _moment(op: Any, input: Any, dim: Any, unbiased: bool | None, keepdim: bool,
     check_keepdim(name, keepdim, 3)
     axes = reduction_dims(dim, input.array.ndim, name)
     if kernels.count_over(input.array.shape, axes) - correction <= 0:
-        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
-                      "(input numel divided by output numel).", UserWarning, stacklevel=4)
+        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
+                      "factor (input numel divided by output numel).", UserWarning, stacklevel=4)
     return op.apply((input, axes, correction, keepdim))
 
 
 @numpy_names
 def var(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
         out: Any = None) -> Any:
-    """The variance of all elements, or over ``dim``, with divisor N - ``correction`` (default 1; source: ``torch.var``).
+    """The variance of all elements, or over ``dim``: squared distances from the mean by N - ``correction`` (default 1).
+
+    Source: ``torch.var``.
 
     >>> import livetape as torch
     >>> torch.var(torch.tensor([1., 2., 3., 4.]), correction=0)
@@ -174,7 +175,8 @@ def _vector_norm(self: Any, ord: float, dim: Any, keepdim: bool, dtype: dtype | 
 
 
 VECTOR_NORM = row("linalg_vector_norm", _vector_norm, analytic=False,
-                  self=lambda grad, self, result, ord, dim, keepdim: norm_backward(grad, self, result, ord, dim, keepdim))
+                  self=lambda grad, self, result, ord, dim, keepdim:
+                      norm_backward(grad, self, result, ord, dim, keepdim))
 
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None,
@@ -204,8 +206,8 @@ def _check_norm_dtype(have: dtype, want: dtype) -> None:
         which = "complex" if have.category == COMPLEX else "real"
         raise RuntimeError(f"{label}: dtype should be {which} for {which} inputs, but got {SCALAR_TYPE[want]}")
     if promote_types(have, want) is not want:
-        raise RuntimeError(f"{label}: the dtype of the input ({SCALAR_TYPE[have]}) should be convertible without narrowing "
-                           f"to the specified dtype ({SCALAR_TYPE[want]})")
+        raise RuntimeError(f"{label}: the dtype of the input ({SCALAR_TYPE[have]}) should be convertible without "
+                           f"narrowing to the specified dtype ({SCALAR_TYPE[want]})")
 
 
 def _check_not_empty(size: Any, order: float, axes: Any) -> None:
@@ -213,13 +215,13 @@ def _check_not_empty(size: Any, order: float, axes: Any) -> None:
     shown = f"{order:g}"
     if axes is None:
         if 0 in size:
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation "
-                               "does not have an identity")
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the "
+                               "operation does not have an identity")
         return
     for i in axes:
         if size[i] == 0:
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on the dimension {i}because this dimension "
-                               "is empty and the operation does not have an identity")
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on the dimension {i}because this "
+                               "dimension is empty and the operation does not have an identity")
 
 
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,
@@ -283,7 +285,8 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     kind = promote_types(input.dtype, other.dtype)
     if kind.category < FLOAT:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[kind]}")
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                           f"{SCALAR_TYPE[kind]}")
     input, other = [t if t.dtype is kind else cast(t, kind) for t in (input, other)]
     try:
         return DIST.apply((input, other, float(p)))

@@ -60,7 +60,8 @@ def check_tensor(name: str, input: Any) -> None:
 def check_keepdim(name: str, keepdim: Any, position: int = 2) -> None:
     """Raise torch's error for a ``keepdim`` that is no bool."""
     if not isinstance(keepdim, bool):
-        raise TypeError(f"{name}(): argument 'keepdim' (position {position}) must be bool, not {type(keepdim).__name__}")
+        raise TypeError(f"{name}(): argument 'keepdim' (position {position}) must be bool, not "
+                        f"{type(keepdim).__name__}")
 
 
 def several(name: str, input: Any, dim: Any, *signatures: str) -> tuple[int, ...] | None:
@@ -81,7 +82,8 @@ def _by_torch_names(name: str, names: dict[str, Any], **given: Any) -> dict[str,
     return found
 
 
-_SIGNATURES = ("(*, torch.dtype dtype = None)", "(tuple of ints dim, bool keepdim = False, *, torch.dtype dtype = None)")
+_SIGNATURES = ("(*, torch.dtype dtype = None)",
+               "(tuple of ints dim, bool keepdim = False, *, torch.dtype dtype = None)")
 
 
 # ---------------------------------------------------------------- sum
@@ -110,7 +112,8 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
     >>> torch.sum(torch.ones(2, 3), dim=0)
     tensor([2., 2., 2.])
     """
-    if dim is None and dtype is None and out is None and keepdim is False and not names and isinstance(input, TensorBase):
+    if (dim is None and dtype is None and out is None and keepdim is False and not names
+            and isinstance(input, TensorBase)):
         return SUM.apply((input,))
     if names:
         return sum(input, **_by_torch_names("sum", names, dim=dim, keepdim=keepdim, dtype=dtype, out=out))
@@ -130,7 +133,7 @@ def _nansum(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
 
 
 NANSUM = row("nansum", _nansum, self=lambda grad, self, dim, keepdim: dropped(
-    SPREAD.apply((grad, shape_of(self), dim, keepdim)), self != self))  # noqa: PLR0124 - NaN alone differs from itself
+    SPREAD.apply((grad, shape_of(self), dim, keepdim)), self != self))
 
 
 @numpy_names
@@ -183,8 +186,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
     kind = input.dtype if dtype is None else dtype
     if kind.category < FLOAT:
         which = "Input dtype" if dtype is None else "Optional dtype"
-        raise RuntimeError(f"mean(): could not infer output dtype. {which} must be either a floating point or complex dtype. "
-                           f"Got: {SCALAR_TYPE[kind]}")
+        raise RuntimeError(f"mean(): could not infer output dtype. {which} must be either a floating point or complex "
+                           f"dtype. Got: {SCALAR_TYPE[kind]}")
     if out is not None:
         return into(out, mean, input, dim, keepdim, dtype=dtype)
     check_keepdim("mean", keepdim)
@@ -202,7 +205,7 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype 
     if input.dtype.category < FLOAT:
         raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
                            f"{SCALAR_TYPE[input.dtype]}")
-    present = input == input  # noqa: PLR0124 - NaN alone differs from itself
+    present = input == input
     return nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim)
 
 
@@ -212,7 +215,7 @@ def _prod(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
     if kind.itemsize == 2 and kind.kind in "fV":
         found = np.multiply.reduce(self.astype(kind).astype(np.float32), axis=dim, keepdims=keepdim)
         return np.asarray(found).astype(kind)
-    return np.multiply.reduce(self.astype(kind, copy=False), axis=dim, keepdims=keepdim)
+    return np.multiply.reduce(self.astype(kind, copy=False), axis=dim, keepdims=keepdim, dtype=kind)
 
 
 def _prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:

@@ -16,7 +16,8 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, boolean, dtype
 from livetape.kernels import scans as kernels
 from livetape.ops.along import add_along
-from livetape.ops.basics import cast, clone, zeros
+from livetape.ops.basics import cast, copy_, zeros, zeros_like
+from livetape.ops.choose import dropped
 from livetape.ops.dims import no_overload, numpy_names, wrap_dim
 from livetape.ops.indexing import SELECT, SLICE
 from livetape.ops.joining import cat
@@ -207,7 +208,8 @@ def _log_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     count = shape_of(self)[dim] if shape_of(self) else 1
     if count < 2:
         return grad * exp(self - result)
-    decay = exp(part(result, dim, 0, count - 1) - part(result, dim, 1, count))
+    before, after = part(result, dim, 0, count - 1), part(result, dim, 1, count)
+    decay = exp(dropped(before - after, before == after))  # equal infinities are no distance apart
     return exp(self - result) * RECURRENCE.apply((decay, grad, dim, True))
 
 
@@ -241,10 +243,10 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
         _check_ends(name, input, more, axis)
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return copy_(zeros_like(input), input)
     pieces = [piece for piece in (prepend, input, append) if piece is not None]
     found = cat(pieces, axis) if len(pieces) > 1 else input
-    if n == 0:
-        return found if len(pieces) > 1 else clone(input)
     n = min(n, shape_of(found)[axis])
     for _ in range(n):
         count = shape_of(found)[axis]

@@ -8,8 +8,9 @@ import numpy as np
 
 from livetape import return_types
 from livetape._tape.tensor import TensorBase, shape_of, wrap
-from livetape.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, C_NAME, dtype, float32, float64, int32, int64
-from livetape.kernels import histograms, selection as kernels
+from livetape.dtypes import BOOL, C_NAME, COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, dtype, float32, float64, int32, int64
+from livetape.kernels import histograms
+from livetape.kernels import selection as kernels
 from livetape.ops.dims import as_int, no_overload, wrap_dim
 from livetape.ops.refuse import unsupported
 from livetape.ops.table import into, row
@@ -24,7 +25,8 @@ def _no_derivative(name: str) -> Any:
 
 
 UNIQUE = row("unique2", lambda self: kernels.unique(self), outputs=3, self=_no_derivative("_unique2"))
-UNIQUE_DIM = row("unique_dim", lambda self, dim: kernels.unique_slices(self, dim), outputs=3, self=_no_derivative("unique_dim"))
+UNIQUE_DIM = row("unique_dim", lambda self, dim: kernels.unique_slices(self, dim), outputs=3,
+                 self=_no_derivative("unique_dim"))
 UNIQUE_CONSECUTIVE = row("unique_consecutive", lambda self, dim: kernels.unique_runs(self, dim), outputs=3,
                          self=_no_derivative("unique_consecutive"))
 
@@ -53,7 +55,7 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
            dim: Any = None) -> Any:
     """The different values in ascending order, or the different slices along ``dim`` (source: ``torch.unique``).
 
-    With ``return_inverse`` and ``return_counts`` a tuple: also each element's place among them, and how often they occur.
+    With ``return_inverse`` and ``return_counts`` a tuple: also each element's place among them, and the counts.
 
     >>> import livetape as torch
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
@@ -66,7 +68,10 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
-    """The first of each run of equal elements, or of equal slices along ``dim`` (source: ``torch.unique_consecutive``)."""
+    """The first of each run of equal elements, or of equal slices along ``dim``.
+
+    Source: ``torch.unique_consecutive``.
+    """
     axis = _check_unique("unique_consecutive", input, dim)
     return _selected(UNIQUE_CONSECUTIVE.apply((input, axis)), return_inverse, return_counts)
 
@@ -85,7 +90,8 @@ def _check_search(bounds: Any, input: Any, right: bool, side: Any, sorter: Any) 
     have, want = shape_of(bounds), shape_of(input)
     if sorter is not None:
         if sorter.dtype is not int64:
-            raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype {SCALAR_TYPE[sorter.dtype]}")
+            raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype "
+                               f"{SCALAR_TYPE[sorter.dtype]}")
         if shape_of(sorter) != have:
             raise RuntimeError(f"{name}: boundary and sorter must have the same size, but got boundary tensor "
                                f"{list(have)}and got sorter tensor {list(shape_of(sorter))}")
@@ -94,12 +100,12 @@ def _check_search(bounds: Any, input: Any, right: bool, side: Any, sorter: Any) 
     if not have:
         raise RuntimeError(f"{name}: boundaries tensor should have positive dimension, but got 0 dimension")
     if not want and len(have) != 1:
-        raise RuntimeError(f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we got "
-                           f"boundaries tensor dim({len(have)}) and input value's dim(0) numel(1)")
+        raise RuntimeError(f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we "
+                           f"got boundaries tensor dim({len(have)}) and input value's dim(0) numel(1)")
     if len(have) != 1 and (len(have) != len(want) or have[:-1] != want[:-1]):
-        raise RuntimeError(f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
-                           f"and input value tensor must match, but we got boundaries tensor {list(have)} and input value "
-                           f"tensor {list(want)}")
+        raise RuntimeError(f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+                           f"tensor and input value tensor must match, but we got boundaries tensor {list(have)} and "
+                           f"input value tensor {list(want)}")
 
 
 def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: Any = None,
@@ -119,10 +125,11 @@ def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, r
     kind = int32 if out_int32 else int64
     if out is not None:
         if out.dtype is not kind:
-            raise RuntimeError("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
-                               "depending on whether out_int32 flag is True, but we got output tensor's dtype "
-                               f"{SCALAR_TYPE[out.dtype]} and out_int32 flag is {out_int32}")
-        return into(out, searchsorted, sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter)
+            raise RuntimeError("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+                               "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
+                               f"dtype {SCALAR_TYPE[out.dtype]} and out_int32 flag is {out_int32}")
+        return into(out, searchsorted, sorted_sequence, input, out_int32=out_int32, right=right, side=side,
+                    sorter=sorter)
     if not isinstance(input, TensorBase):
         input = _number(input)
     _check_search(sorted_sequence, input, right, side, sorter)
@@ -196,7 +203,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
         raise NotImplementedError(f"\"{label}\" not implemented for '{SCALAR_TYPE[input.dtype]}'")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = histograms.bounds(input.array, float(min), float(max))
+    low, high = histograms.bounds(input.array, float(min), float(max), 1.0)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"torch.histc: range of [{_plain(low)}, {_plain(high)}] is not finite")
     if not low < high:
@@ -208,7 +215,8 @@ def _plain(value: float) -> str:
     return f"{value:g}"
 
 
-def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
+def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False,
+              out: Any = None) -> Any:
     """The counts, or sums of weights, in bins, and the bins' edges (source: ``torch.histogram``).
 
     ``bins`` is a number of equal bins, or a 1-D tensor of their edges.
@@ -224,34 +232,35 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
         edges = _even_edges(input, as_int(bins), range)
     if weight is not None and shape_of(weight) != shape_of(input):
         raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its "
-            f"innermost dimension, but got input with shape {[*shape_of(input), 1]} and weight with shape "
-            f"{list(shape_of(weight))}")
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+            f"excluding its innermost dimension, but got input with shape {[*shape_of(input), 1]} and weight with "
+            f"shape {list(shape_of(weight))}")
     return tuple.__new__(return_types.histogram, HISTOGRAM.apply((input, edges, weight, density)))
 
 
 def _check_edges(input: Any, bins: Any) -> None:
     name = "torch.histogramdd"
     if bins.dtype is not input.dtype:
-        raise RuntimeError(f"{name}: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                           f"{C_NAME[input.dtype]} and bins for dimension 0 with dtype {C_NAME[bins.dtype]}")
+        raise RuntimeError(f"{name}: input tensor and bins tensors should have the same dtype, but got input with "
+                           f"dtype {C_NAME[input.dtype]} and bins for dimension 0 with dtype {C_NAME[bins.dtype]}")
     if bins.array.ndim != 1:
-        raise RuntimeError(f"{name}: bins tensor should have one dimension, but got {bins.array.ndim} dimensions in the bins "
-                           "tensor for dimension 0")
+        raise RuntimeError(f"{name}: bins tensor should have one dimension, but got {bins.array.ndim} dimensions in "
+                           "the bins tensor for dimension 0")
     if not bins.array.size:
-        raise RuntimeError(f"{name}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for "
-                           "dimension 0")
+        raise RuntimeError(f"{name}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
+                           "for dimension 0")
 
 
 def _even_edges(input: Any, bins: int, limits: Any) -> Any:
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if limits is None:
-        low, high = histograms.bounds(input.array, 0.0, 0.0)
+        low, high = histograms.bounds(input.array, 0.0, 0.0, 0.5) if input.array.size else (0.0, 1.0)
     else:
         low, high = float(limits[0]), float(limits[1])
         if low > high:
-            raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0")
+            raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for "
+                               "dimension 0")
         if low == high:
             low, high = low - 0.5, high + 0.5
     kind: dtype = input.dtype
@@ -263,7 +272,8 @@ ISIN = row("isin", lambda elements, test_elements, invert: np.asarray(
     np.isin(elements, test_elements, invert=invert)), tensors="elements test_elements")
 
 
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False,
+         out: Any = None) -> Any:
     """Whether each element is among ``test_elements``; either may be a number (source: ``torch.isin``).
 
     >>> import livetape as torch
@@ -275,7 +285,8 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     if not isinstance(elements, TensorBase) and not isinstance(test_elements, TensorBase):
         rest = "*, bool assume_unique = False, bool invert = False, Tensor out = None)"
         raise no_overload("isin", (elements, test_elements), f"(Tensor elements, Tensor test_elements, {rest}",
-                          f"(Number element, Tensor test_elements, {rest}", f"(Tensor elements, Number test_element, {rest}")
+                          f"(Number element, Tensor test_elements, {rest}",
+                          f"(Tensor elements, Number test_element, {rest}")
     first, second = [v if isinstance(v, TensorBase) else _number(v) for v in (elements, test_elements)]
     for value in (first, second):
         if value.dtype.category in (COMPLEX, BOOL):

@@ -82,7 +82,8 @@ def msort(input: Any, *, out: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- topk
-TOPK = row("topk", lambda self, k, dim, largest: kernels.topk(self, k, dim, largest), outputs=2, self=_put)
+TOPK = row("topk", lambda self, k, dim, largest, sorted: kernels.topk(self, k, dim, largest, sorted), outputs=2,
+           self=_put)
 
 
 @numpy_names
@@ -99,14 +100,14 @@ def topk(input: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool =
         return into(out, topk, input, k, dim, largest, sorted)
     check_tensor("topk", input)
     if not is_integer(k):
-        raise TypeError(f"topk(): argument 'k' (position 2) must be int, not {type(k).__name__}")
+        raise TypeError(f"topk(): argument 'k' (position 1) must be int, not {type(k).__name__}")
     k = as_int(k)
     axis = wrap_dim(dim, input.array.ndim, "topk", "dim", 2)
     if not 0 <= k <= (shape_of(input)[axis] if shape_of(input) else 1):
         raise RuntimeError("selected index k out of range")
     if input.dtype.category == COMPLEX:
         raise RuntimeError(" topk does not support complex dtypes on CPU")
-    return tuple.__new__(return_types.topk, TOPK.apply((input, k, axis, bool(largest))))
+    return tuple.__new__(return_types.topk, TOPK.apply((input, k, axis, bool(largest), bool(sorted))))
 
 
 # ---------------------------------------------------------------- quantile
@@ -117,7 +118,8 @@ def _check_quantile(name: str, input: Any, q: Any, interpolation: Any) -> Any:
     """The quantiles asked for as a tensor; torch's errors."""
     check_tensor(name, input)
     if not isinstance(q, (TensorBase, float, int)) or isinstance(q, bool):
-        raise no_overload(name, (q,), '(Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
+        raise no_overload(name, (q,),
+                          '(Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
                           '(float q, int dim = None, bool keepdim = False, *, str interpolation = "linear")')
     if not isinstance(q, TensorBase) and not 0 <= q <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
