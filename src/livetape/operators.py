@@ -8,7 +8,8 @@ from mypy_extensions import mypyc_attr
 
 from livetape._tape.elementwise import Elementwise
 from livetape._tape.promotion import of_number
-from livetape._tape.tensor import TensorBase
+from livetape._tape.record import Op
+from livetape._tape.tensor import TensorBase, shape_of
 from livetape.ops import arithmetic, compare, indexing, products
 
 OPS: Final[Any] = arithmetic
@@ -25,6 +26,7 @@ LT: Final[Elementwise] = _COMPARE.lt.row
 LE: Final[Elementwise] = _COMPARE.le.row
 GT: Final[Elementwise] = _COMPARE.gt.row
 GE: Final[Elementwise] = _COMPARE.ge.row
+MM: Final[Op] = _PRODUCTS.MM
 MATMUL: Final[Any] = _PRODUCTS.matmul
 NEG: Final[Any] = OPS.neg
 GETITEM: Final[Any] = _INDEXING.getitem
@@ -103,6 +105,11 @@ class Operators(TensorBase):
         return OPS.pow(other, self) if is_operand(other) else NotImplemented
 
     def __matmul__(self, other: object) -> Any:
+        if isinstance(other, TensorBase) and self.dtype is other.dtype and self.dtype.itemsize > 2:
+            left: tuple[int, ...] = shape_of(self)  # as plain tuples: Size has an index operator of its own
+            right: tuple[int, ...] = shape_of(other)
+            if len(left) == 2 and len(right) == 2 and left[1] == right[0]:
+                return MM.apply2(self, other)
         return MATMUL(self, other)
 
     def __rmatmul__(self, other: object) -> Any:

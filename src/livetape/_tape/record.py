@@ -33,6 +33,7 @@ from livetape._tape.views import (
     needs_gradient,
     primitives,
     rebase_history,
+    refresh_view,
 )
 from livetape.dtypes import COMPLEX, FLOAT, dtype, of_numpy
 
@@ -117,6 +118,7 @@ class Op:
         self.saved: list[Saved] = []
         self.formulas: list[Formula] = []
         self.of_input: list[Formula | None] = [None] * len(tensors)
+        self.differentiable: i64 = 0  # the inputs that have a formula, as bits
         self.plans: list[tuple[int, ...] | None] = []
         self.node_class: Any = Node
         self.tangent: Any = None
@@ -152,6 +154,7 @@ class Op:
         self.formulas.append(formula)
         for place in places:
             self.of_input[place] = formula
+            self.differentiable |= 1 << place
         self.plans = [None] * (1 << len(self.tensors))
 
     def plan(self, mask: i64) -> tuple[int, ...]:
@@ -207,22 +210,140 @@ class Op:
 
     def run(self, values: tuple[Any, ...]) -> Any:
         """Run the kernel and record."""
+        if self.outputs == 1 and not self.listed:
+            if self.view:
+                return self.run_view(values)
+            return self.run_one(values)
         out = self.kernel(*self.arrays(values))
-        first = self.first_tensor(values)
         if self.view:
             return self.finish_views(values, out)
-        result: Any
-        if self.outputs == 1:
-            result = wrap_like(out, first)
-            node = self.node_for(values, result.dtype)
-            if node is not None:
-                self.attach(node, values, (result,))
-            return result
-        results = tuple([wrap_like(o, first) for o in out])
+        first = self.first_tensor(values)
+        results = (wrap_like(out, first),) if self.outputs == 1 else tuple([wrap_like(o, first) for o in out])
         node = self.node_for(values, results[0].dtype)
         if node is not None:
             self.attach(node, values, results)
-        return results
+        return results[0] if self.outputs == 1 else results
+
+    def apply2(self, a: TensorBase, b: TensorBase) -> TensorBase:
+        """`apply` for a row of two tensors and nothing else."""
+        if state.interposed != 0:
+            done: TensorBase = interpose(self, (a, b), {}, self.run_plain)
+            return done
+        out = self.kernel(a.array, b.array)
+        result = wrap_like(out, a)
+        if a.recorded or b.recorded or a.base is not None or b.base is not None:
+            return self.record_one((a, b), result)
+        return result
+
+    def run_one(self, values: tuple[Any, ...]) -> TensorBase:
+        """`run` for the usual row: tensors in, one tensor out."""
+        first = values[0]
+        out: Any
+        if len(values) == 2 and len(self.tensor_at) == 2:
+            second = values[1]
+            out = self.kernel(first.array if isinstance(first, TensorBase) else first,
+                              second.array if isinstance(second, TensorBase) else second)
+        else:
+            out = self.kernel(*self.arrays(values))
+        result = wrap_like(out, first if isinstance(first, TensorBase) else None)
+        return self.record_one(values, result)
+
+    def record_one(self, values: tuple[Any, ...], result: TensorBase) -> TensorBase:
+        """Append a node for a row of one output if an input needs a gradient."""
+        if not self.formulas or result.dtype.category < FLOAT:
+            return result
+        mask: i64 = 0
+        bit: i64 = 1
+        differs = False
+        plain = state.hooking == 0 and not state.watching  # and nothing saved was ever changed or is a view
+        kind = result.dtype
+        for at in self.tensor_at:
+            value = values[at]
+            if isinstance(value, TensorBase):
+                if value.base is not None:
+                    refresh_view(value)
+                    plain = False
+                if value.version is not None:
+                    plain = False
+                if value.recorded:
+                    mask |= bit
+                    differs = differs or value.dtype is not kind
+            bit <<= 1
+        mask &= self.differentiable
+        if mask == 0 or not is_recording():
+            return result
+        node: Node = self.node_class()
+        node._op = self
+        count = len(self.tensor_at)
+        if count == 1:
+            node._edges = (edge_of(values[self.tensor_at[0]]),)
+        elif count == 2:
+            node._edges = (edge_of(values[self.tensor_at[0]]) if mask & 1 else None,
+                           edge_of(values[self.tensor_at[1]]) if mask & 2 else None)
+        else:
+            edges: list[Any] = []
+            bit = 1
+            for at in self.tensor_at:
+                edges.append(edge_of(values[at]) if mask & bit else None)
+                bit <<= 1
+            node._edges = tuple(edges)
+        result.node = node
+        result.recorded = True
+        if differs:
+            self.note_metas(node, values, result)
+        plan = self.plan(mask)
+        if plan and plain:
+            kept: list[Any] = [None] * len(self.saved)
+            for position in plan:
+                kept[position] = self.saved_value(self.saved[position], values, result)
+            node._saved = tuple(kept)
+        elif plan or state.watching:
+            self.save(node, values, (result,), mask)
+        return result
+
+    def saved_value(self, saved: Saved, values: tuple[Any, ...], result: TensorBase) -> Any:
+        """What to keep for a saved name, for a row of one output."""
+        kind = saved.kind
+        if kind == RESULT:
+            return result.array
+        if kind == WANTED:
+            return None
+        value = values[saved.index]
+        if kind == SIZE:
+            return shape_of(value) if isinstance(value, TensorBase) else [shape_of(v) for v in value]
+        return value
+
+    def run_view(self, values: tuple[Any, ...]) -> TensorBase:
+        """`run` for a row that gives one view of its first argument."""
+        base: TensorBase = values[0]
+        count = len(values)
+        array: Any
+        if count == 1:
+            array = self.kernel(base.array)
+        elif count == 2:
+            array = self.kernel(base.array, values[1])
+        elif count == 3:
+            array = self.kernel(base.array, values[1], values[2])
+        else:
+            array = self.kernel(*self.arrays(values))
+        return self.finish_view(values, array)
+
+    def finish_view(self, values: tuple[Any, ...], array: Any) -> TensorBase:
+        """Wrap the view that a kernel returned, and record."""
+        base: TensorBase = values[0]
+        if base.base is not None:
+            refresh_view(base)
+        recording = is_recording()
+        view = make_view(base, array, DEFAULT if recording else NO_GRAD)
+        if recording and base.recorded:
+            node: Node = self.node_class()
+            node._op = self
+            node._edges = (edge_of(base),)
+            view.node = node
+            view.recorded = True
+            if state.watching or self.plan(1):
+                self.save(node, values, (view,), 1)
+        return view
 
     def first_tensor(self, values: tuple[Any, ...]) -> TensorBase | None:
         """An input to compare dtypes with."""
@@ -235,19 +356,9 @@ class Op:
         return None
 
     def finish_views(self, values: tuple[Any, ...], out: Any) -> Any:
-        """Wrap the view, or the list of views, that a kernel returned."""
+        """Wrap the list of views that a kernel returned."""
         base: TensorBase = values[0]
         recording = is_recording()
-        if self.outputs == 1:
-            view = make_view(base, out, DEFAULT if recording else NO_GRAD)
-            if recording and needs_gradient(base):
-                node = self.node_for(values, view.dtype)
-                if node is not None:
-                    view.node = node
-                    view.recorded = True
-                    view.view_version = version_of(base)
-                    self.save(node, values, (view,), 1)
-            return view
         views = [make_view(base, o, MULTI_OUTPUT if recording else NO_GRAD) for o in out]
         if recording and needs_gradient(base):
             node = self.node_for(values, base.dtype)

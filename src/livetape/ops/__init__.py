@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import pkgutil
 from typing import Any
 
-NAMES = ["basics", "arithmetic", "compare", "pointwise", "rounding", "special", "complexes", "combine", "choose", "smooth", "shape", "reshaping", "joining", "diagonal", "products", "einsum", "reduce",
-         "norms", "sorting", "scan", "indexing", "gathering", "creation", "sampling", "casting", "queries", "activation", "softmax",
-         "loss", "dropout", "embedding", "normalization", "conv", "pooling", "padding", "pixel", "interpolate"]
-MODULES: list[Any] = []
-for _name in NAMES:
-    if importlib.util.find_spec(f"livetape.ops.{_name}") is None:
-        continue
-    _module = importlib.import_module(f"livetape.ops.{_name}")
-    MODULES.append(_module)
-    for _attr in [*getattr(_module, "FUNCTIONS", ()), *getattr(_module, "FUNCTIONAL", ())]:
-        if hasattr(_module, _attr):
-            globals()[_attr] = getattr(_module, _attr)
-    if not hasattr(_module, "METHODS"):
-        _module.METHODS = {}
+
+def _collect() -> list[Any]:
+    found = []
+    for info in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"livetape.ops.{info.name}")
+        names = vars(module)
+        if "METHODS" in names or "FUNCTIONS" in names or "FUNCTIONAL" in names:
+            names.setdefault("METHODS", {})
+            found.append(module)
+    return found
+
+
+MODULES = _collect()
+globals().update({name: getattr(module, name) for module in MODULES
+                  for name in [*getattr(module, "FUNCTIONS", ()), *getattr(module, "FUNCTIONAL", ())]
+                  if hasattr(module, name)})
 from livetape.ops.basics import storage_offset  # noqa: E402, F401

@@ -50,6 +50,17 @@ SELECT_BACKWARD = row("select_backward", _select_backward, tensors="grad",
                       grad=lambda grad, dim, index: SELECT.apply((grad, dim, index)))
 
 
+def with_ones(array: Any, dims: Any) -> Any:
+    """A view with dimensions of one element more, inserted one after the other.
+
+    By reshape: an index of None would give them strides of 0.
+    """
+    shape = list(array.shape)
+    for dim in dims:
+        shape.insert(dim, 1)
+    return array.reshape(shape, copy=False)
+
+
 def _slice(self: Any, dim: int, start: int, end: int, step: int) -> Any:
     return self[(*(FULL,) * dim, slice(start, end, step))]
 
@@ -66,8 +77,7 @@ SLICE = row("slice", _slice, view=True,
 SLICE_BACKWARD = row("slice_backward", _slice_backward, tensors="grad",
                      grad=lambda grad, dim, start, end, step: SLICE.apply((grad, dim, start, end, step)))
 
-UNSQUEEZE = row("unsqueeze", lambda self, dim: self[(*(FULL,) * dim, None)], view=True,
-                inplace_node="UnsqueezeBackward1",
+UNSQUEEZE = row("unsqueeze", lambda self, dim: with_ones(self, (dim,)), view=True, inplace_node="UnsqueezeBackward1",
                 self=lambda grad, dim: SQUEEZE_DIM.apply((grad, dim)))
 SQUEEZE_DIM = row("squeeze", lambda self, dim: self.squeeze(dim) if self.ndim and self.shape[dim] == 1 else self[...],
                   view=True, node="SqueezeBackward1", inplace_node="SqueezeBackward4", key="squeeze.dim",
@@ -99,6 +109,8 @@ def places(shape: Any, indices: Any) -> tuple[Any, ...]:
             found.append(FULL)
             at += 1
             continue
+        if isinstance(index, TensorBase):
+            index = index.array
         kind = index.dtype.kind
         if kind == "b" or (kind == "u" and index.dtype.itemsize == 1):
             for j, extent in enumerate(index.shape):
@@ -116,9 +128,12 @@ def places(shape: Any, indices: Any) -> tuple[Any, ...]:
 def _gather(self: Any, indices: Any) -> Any:
     key = places(self.shape, indices)
     try:
-        return self[key]
+        if len(key) == 1 or (type(key[-1]) is NDARRAY and all([k is FULL for k in key[:-1]])):
+            return self.take(key[-1], len(key) - 1)  # quicker, and in the usual memory order
+        out = self[key]
     except IndexError:
         raise index_error(self.shape, key) from None
+    return out if out.flags.c_contiguous else np.ascontiguousarray(out)
 
 
 def index_error(shape: Any, key: tuple[Any, ...]) -> IndexError:
@@ -131,11 +146,13 @@ def index_error(shape: Any, key: tuple[Any, ...]) -> IndexError:
         return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shown}")
     if len(key) > len(shape):
         return IndexError(f"too many indices for tensor of dimension {len(shape)} (got {len(key)})")
+    number = 0  # torch counts the dimensions that are indexed
     for dim, k in enumerate(key):
-        if type(k) is NDARRAY and k.size:
-            outside = k[(k < -shape[dim]) | (k >= shape[dim])]
+        if type(k) is NDARRAY:
+            number += 1
+            outside = k[(k < -shape[dim]) | (k >= shape[dim])] if k.size else k
             if outside.size:
-                return IndexError(f"index {int(outside.flat[0])} is out of bounds for dimension {dim} with size "
+                return IndexError(f"index {int(outside.flat[0])} is out of bounds for dimension {number - 1} with size "
                                   f"{shape[dim]}")
     return IndexError("index is out of bounds")
 
@@ -145,7 +162,7 @@ def _put_back(grad: Any, size: Any, indices: Any) -> Any:
 
 
 def _index_put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
-    total = self.copy()
+    total = self.copy("K")
     write(total, indices, values, accumulate)
     return total
 
@@ -259,7 +276,7 @@ def _select_error(index: int, dim: int, shape: Any) -> IndexError:
 def _bounds(item: slice, extent: int) -> tuple[int, int, int]:
     """Start, end and step of a slice of a dimension of the given extent."""
     step = item.step
-    if step is not None and as_int(step) < 0:
+    if step is not None and hasattr(step, "__index__") and as_int(step) < 0:
         raise ValueError("step must be greater than zero")
     return item.indices(extent)
 
@@ -379,7 +396,11 @@ def sliced_by(self: Any, reading: Reading, alias: bool) -> Any:
         return self
     recording = is_recording()
     if state.interposed == 0 and not (recording and needs_gradient(self)):
-        return make_view(self, self.array[(*reading.basic, ...)], DEFAULT if recording else NO_GRAD)
+        array = self.array[(*[i for i in reading.basic if i is not None], ...)]
+        ones = [step[1] for step in reading.steps if step[0] is UNSQUEEZE]
+        if ones:
+            array = with_ones(array, ones)
+        return make_view(self, array, DEFAULT if recording else NO_GRAD)
     if not reading.steps:
         return ALIAS.apply((self,))
     view = self
@@ -398,7 +419,7 @@ def getitem(self: Any, index: Any) -> Any:
         except IndexError:
             raise _select_error(index, 0, shape_of(self)) from None
         if state.interposed == 0:
-            return SELECT.finish_views((self, 0, index), array)
+            return SELECT.finish_view((self, 0, index), array)
         return SELECT.apply((self, 0, index))
     if type(index) is slice:
         shape = self.array.shape

@@ -11,7 +11,7 @@ import numpy as np
 from livetape._tape.modes import state
 from livetape._tape.tensor import NDARRAY, TensorBase, counter_of, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, dtype
-from livetape.ops.basics import EXPAND, clone_as, conj, sum_to
+from livetape.ops.basics import EXPAND, as_strided, clone_as, conj, sum_to
 from livetape.ops.dims import is_integer, no_overload, wrap_dim, wrap_dims
 from livetape.ops.indexing import SQUEEZE_DIM, UNSQUEEZE
 from livetape.ops.options import ints, need_tensor
@@ -111,13 +111,13 @@ def _view_dtype(input: Any, kind: dtype) -> Any:
     if have != want:
         if not array.ndim:
             raise RuntimeError(f"self.dim() cannot be 0 {names}")
+        ratio = want // have
+        if want > have and array.shape[-1] % ratio:
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {array.shape[-1]}")
         step = array.strides[-1] // have
         if step != 1 and array.shape[-1] != 1:
             raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {step}")
         if want > have:
-            ratio = want // have
-            if array.shape[-1] % ratio:
-                raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {array.shape[-1]}")
             offset = _offset_of(array)
             if offset % ratio:
                 raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {names}, but got {offset}")
@@ -306,12 +306,23 @@ def permute(input: Any, *args: Any, dims: Any = None) -> Any:
     return PERMUTE.apply((input, order))
 
 
+def _kind(value: Any, right: bool) -> str:
+    """An argument's type in torch's list of what did not match."""
+    name = type(value).__name__
+    if isinstance(value, (tuple, list)):
+        name += f" of ({', '.join([type(v).__name__ for v in value])}{',' if len(value) == 1 else ''})"
+    return name if right else f"!{name}!"
+
+
 def movedim(input: Any, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places, the rest in their order (source: ``torch.movedim``)."""
     one = is_integer(source) and is_integer(destination)
     if not one and not (isinstance(source, (tuple, list)) and isinstance(destination, (tuple, list))):
-        raise no_overload("movedim", (source, destination), "(int source, int destination)",
-                          "(tuple of ints source, tuple of ints destination)")
+        why = "\n      didn't match because some of the arguments have invalid types: "
+        ints_ = ", ".join(_kind(v, is_integer(v)) for v in (source, destination))
+        tuples = ", ".join(_kind(v, isinstance(v, (tuple, list))) for v in (source, destination))
+        raise no_overload("movedim", (source, destination), f"(int source, int destination){why}({ints_})",
+                          f"(tuple of ints source, tuple of ints destination){why}({tuples})")
     sources, targets = ((source,), (destination,)) if one else (tuple(source), tuple(destination))
     if len(sources) != len(targets):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should "
@@ -594,10 +605,10 @@ def unsqueeze_(self: Any, dim: Any) -> Any:
 
 
 FUNCTIONS = [
-    "adjoint", "broadcast_to", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze", "swapaxes",
+    "adjoint", "as_strided", "broadcast_to", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze", "swapaxes",
     "swapdims", "t", "transpose", "unflatten", "unsqueeze"]
 METHODS = {
-    "H": property(_H), "T": property(reversed_dims), "as_strided_": as_strided_, "adjoint": adjoint, "broadcast_to": broadcast_to, "expand": expand,
+    "H": property(_H), "T": property(reversed_dims), "as_strided": as_strided, "as_strided_": as_strided_, "adjoint": adjoint, "broadcast_to": broadcast_to, "expand": expand,
     "expand_as": expand_as, "flatten": flatten, "mH": property(_mH), "mT": property(matrix_transpose),
     "moveaxis": moveaxis, "movedim": movedim, "permute": permute, "ravel": ravel, "reshape": reshape,
     "reshape_as": reshape_as, "resize_": resize_, "resize_as_": resize_as_, "squeeze": squeeze, "squeeze_": squeeze_, "sum_to_size": sum_to_size,
