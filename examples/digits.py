@@ -15,7 +15,7 @@ data = np.load(Path(__file__).parent.parent / "src" / "livetape" / "data" / "dig
 images = torch.from_numpy(data["images"]).view(-1, 64).float() / 16
 labels = torch.from_numpy(data["labels"]).long()
 test = torch.arange(len(labels)) % 5 == 0
-train_set = torch.utils.data.TensorDataset(images[~test], labels[~test])
+train_images, train_labels = images[~test], labels[~test]
 
 model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
 criterion = torch.nn.CrossEntropyLoss()
@@ -23,12 +23,12 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 
 for epoch in range(1, 21):
     total = 0.0
-    for x, y in torch.utils.data.DataLoader(train_set, batch_size=32, shuffle=True):
+    for batch in torch.randperm(len(train_images)).split(32):
         optimizer.zero_grad()
-        loss = criterion(model(x), y)
+        loss = criterion(model(train_images[batch]), train_labels[batch])
         loss.backward()
         optimizer.step()
-        total += loss.item() * len(y)
+        total += loss.item() * len(batch)
     with torch.no_grad():
         accuracy = (model(images[test]).argmax(dim=1) == labels[test]).float().mean().item()
-    print(f"epoch {epoch:2}/20  loss {total / len(train_set):.4f}  accuracy {100 * accuracy:5.2f} %")
+    print(f"epoch {epoch:2}/20  loss {total / len(train_images):.4f}  accuracy {100 * accuracy:5.2f} %")

@@ -157,8 +157,9 @@ def test_demo(tmp_path: Path) -> None:
     done = call([*LIVETAPE, "demo", "--plot", "loss.svg"], tmp_path)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    for expected in ("AddmmBackward0", "receives (32, 256)", "leaf 0.weight (256, 64)", "Freed: 8 of 8 saved tensors"):
+    for expected in ("AddmmBackward0", "receives (32, 256)", "leaf 0.weight (256, 64)"):
         assert expected in done.stdout
+    assert re.search(r"Freed: (\d+) of \1 saved tensors", done.stdout)
     last = re.fullmatch(r"test accuracy (\d+\.\d+) % in \d+\.\d+ s", lines[-1])
     assert last is not None and float(last[1]) >= 97
     assert ET.parse(tmp_path / "loss.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"

@@ -13,11 +13,11 @@ import livetape as torch
 from livetape import nn, optim
 from livetape.cli import chart, tape
 from livetape.data import digits
-from livetape.utils.data import DataLoader, TensorDataset
 
 EPOCHS, BATCH, HIDDEN, LEARNING_RATE, MOMENTUM = 20, 32, 256, 0.1, 0.9
 ENOUGH = 0.97  # the test accuracy that the full run is expected to reach
 
+Images = tuple[torch.Tensor, torch.Tensor]  # pixels and labels
 Report = Callable[[int, float, float], None]
 
 
@@ -37,16 +37,17 @@ def positive(text: str) -> int:
 def demo(options: argparse.Namespace) -> int:
     """Run the demonstration; 0, or 1 if a run of the full length classifies too few test images correctly."""
     torch.manual_seed(options.seed)
-    train_set, (test_images, test_labels) = load()
+    train_set, test_set = load()
     model = nn.Sequential(nn.Linear(64, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10))
-    print(tape.one_step(model, nn.CrossEntropyLoss(), *train_set[:BATCH]), flush=True)
+    first = [tensor[:BATCH] for tensor in train_set]
+    print(tape.one_step(model, nn.CrossEntropyLoss(), *first), flush=True)
 
-    print(f"\nTraining on {len(train_set)} images of handwritten digits, testing on {len(test_images)}", flush=True)
+    print(f"\nTraining on {len(train_set[0])} images of handwritten digits, testing on {len(test_set[0])}", flush=True)
     start = time.perf_counter()
     with reporter(options.epochs) as report:
-        losses = train(model, train_set, (test_images, test_labels), options.epochs, report)
+        losses = train(model, train_set, test_set, options.epochs, report)
     seconds = time.perf_counter() - start
-    reached = accuracy(model, test_images, test_labels)
+    reached = accuracy(model, *test_set)
     if options.plot is not None:
         options.plot.write_text(chart.line_chart(losses, title="Training loss", across="step", up="cross-entropy"))
         print(f"loss curve written to {options.plot}")
@@ -54,37 +55,31 @@ def demo(options: argparse.Namespace) -> int:
     return 0 if reached >= ENOUGH or options.epochs < EPOCHS else 1
 
 
-def load() -> tuple[TensorDataset, tuple[torch.Tensor, torch.Tensor]]:
-    """The digits with pixels scaled to 0..1: a training set, and every fifth image with its label for the test."""
+def load() -> tuple[Images, Images]:
+    """The digits with pixels scaled to 0..1: those to train on, and every fifth one, to test with."""
     pixels, targets = digits()
     images = torch.from_numpy(pixels).view(-1, 64).float() / 16
     labels = torch.from_numpy(targets).long()
     test = torch.arange(len(labels)) % 5 == 0
-    return TensorDataset(images[~test], labels[~test]), (images[test], labels[test])
+    return (images[~test], labels[~test]), (images[test], labels[test])
 
 
-def train(
-    model: nn.Module,
-    train_set: TensorDataset,
-    test_set: tuple[torch.Tensor, torch.Tensor],
-    epochs: int,
-    report: Report,
-) -> list[float]:
+def train(model: nn.Module, train_set: Images, test_set: Images, epochs: int, report: Report) -> list[float]:
     """Train the model; the loss of every step. ``report(epoch, mean loss, test accuracy)`` is called for each epoch."""
-    batches = DataLoader(train_set, batch_size=BATCH, shuffle=True)
+    images, labels = train_set
     criterion = nn.CrossEntropyLoss()
     optimizer = optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
     losses: list[float] = []
     for epoch in range(1, epochs + 1):
         total = 0.0
-        for images, labels in batches:
+        for batch in torch.randperm(len(images)).split(BATCH):
             optimizer.zero_grad()
-            loss = criterion(model(images), labels)
+            loss = criterion(model(images[batch]), labels[batch])
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-            total += losses[-1] * len(labels)
-        report(epoch, total / len(train_set), accuracy(model, *test_set))
+            total += losses[-1] * len(batch)
+        report(epoch, total / len(images), accuracy(model, *test_set))
     return losses
 
 
