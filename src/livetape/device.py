@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+_TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla",
+          "lazy",
           "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
-_SIGNATURES = ("expected one of:\n * (torch.device device)\n      didn't match because some of the arguments have invalid "
+_SIGNATURES = ("expected one of:\n * (torch.device device)\n      didn't match because some of the arguments have "
+               "invalid "
                "types: (!{0}!)\n * (str type, int index = -1)\n")
 
 
@@ -25,7 +27,7 @@ class device:
     type: str
     index: int | None
 
-    def __new__(cls, type: Any = None, index: Any = None) -> device:  # noqa: A002 - torch's names
+    def __new__(cls, type: Any = None, index: Any = None) -> device:
         if isinstance(type, device):
             return type
         if not isinstance(type, str):
@@ -64,7 +66,7 @@ class device:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __reduce__(self) -> Any:
-        return (_again, (self.type, self.index))  # by function: the class goes by torch's name, which pickle cannot find
+        return (_again, (self.type, self.index))  # a function: pickle cannot find the class by torch's name
 
     def __copy__(self) -> device:
         return self
@@ -131,8 +133,8 @@ def require_cpu(where: Any, name: str = "to") -> None:
     if kind in ("cuda", "xpu"):
         raise AssertionError(f"Torch not compiled with {kind.upper()} enabled")
     error = NotImplementedError(
-        f"Could not run 'aten::empty.memory_format' with arguments from the '{kind.upper() if kind != 'meta' else 'Meta'}' "
-        "backend.")
+        f"Could not run 'aten::empty.memory_format' with arguments from the "
+        f"'{kind.upper() if kind != 'meta' else 'Meta'}' backend.")
     error.add_note("livetape: tensors live on the CPU; use device='cpu', or leave the argument out.")
     raise error
 

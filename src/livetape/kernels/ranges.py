@@ -1,7 +1,7 @@
 """Counted and spaced numbers, rounded as torch rounds them.
 
-torch computes blocks of eight floats (four doubles) from the first of each block, the rest one by one; what differs is the
-last bit, and a loop over ``arange(0, 1, 0.1)`` shows it.
+torch computes blocks of eight floats (four doubles) from the first of each block, the rest one by one; what differs is
+the last bit, and a loop over ``arange(0, 1, 0.1)`` shows it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import math
 from typing import Any
 
 import numpy as np
-
-_PARALLEL = 32768  # torch shares out longer loops
 
 
 def _lanes(dtype: Any) -> int:

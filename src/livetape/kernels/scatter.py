@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-FULL = slice(None)
-
 
 def flat_places(shape: Any, key: tuple[Any, ...]) -> Any:
     """The flat positions that index arrays, first in ``key`` and perhaps followed by whole dimensions, stand for."""
-    arrays = [k for k in key if k is not FULL]
+    arrays = [k for k in key if not isinstance(k, slice)]
     place: Any = 0
     for extent, index in zip(shape, arrays):
         low = index.min(initial=0)
@@ -36,10 +34,10 @@ def add_at(total: Any, key: tuple[Any, ...], values: Any) -> Any:
     """``total[key] += values``, where every repetition of a place counts; returns ``total``."""
     arrays = 0
     for k in key:
-        if k is FULL:
+        if isinstance(k, slice):
             break
         arrays += 1
-    leading = arrays > 0 and all(k is FULL for k in key[arrays:])
+    leading = arrays > 0 and all(isinstance(k, slice) for k in key[arrays:])
     if not leading or not total.flags.c_contiguous or total.dtype.kind in "bV":
         if total.dtype.kind == "b":
             total[key] |= values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from livetape._tape.tensor import shape_of
@@ -9,8 +10,8 @@ from livetape.dtypes import SCALAR_TYPE
 from livetape.kernels.scatter import reduce_along, reduce_at_key
 from livetape.ops.basics import ones_like, zeros_like
 from livetape.ops.gathering import INDEX_SELECT, check_range
-from livetape.ops.placing import masked_fill
 from livetape.ops.options import need_tensor
+from livetape.ops.placing import masked_fill
 from livetape.ops.scattering import (
     INDEX_ADD,
     INDEX_FILL,
@@ -143,9 +144,15 @@ INDEX_REDUCE = row("index_reduce", _index_reduce, tensors="self index source").j
 
 
 
+_warned: list[str] = []
+
+
 def _index_reduce_values(name: str, input: Any, dim: Any, index: Any, source: Any, reduce: str,
                          include_self: bool) -> tuple[Any, ...]:
     need_tensor(name, source, "source", 3)
+    if not _warned:
+        _warned.append("beta")
+        warnings.warn("index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=3)
     at = index_dim(name, input, dim, index)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")

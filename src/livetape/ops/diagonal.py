@@ -8,9 +8,11 @@ import numpy as np
 
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import SCALAR_TYPE, boolean, int32, int64
+from livetape.ops.basics import as_strided, storage_offset
 from livetape.ops.dims import as_int, is_integer, wrap_dim, wrap_dims
-from livetape.ops.placing import check_slice
+from livetape.ops.joining import in_order
 from livetape.ops.options import finish, ints, kind_of, need_tensor, number_of
+from livetape.ops.placing import check_slice
 from livetape.ops.shape import reshape
 from livetape.ops.table import into, row
 
@@ -148,19 +150,21 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
         raise RuntimeError("all dimensions of input must be of equal length")
     value = number_of("fill_diagonal_", fill_value, "fill_value", 1)
     strides = [s // max(1, self.array.itemsize) for s in self.array.strides]
-    self.as_strided((min(size),), (sum(strides),), self.storage_offset()).fill_(value)
+    offset = storage_offset(self)
+    as_strided(self, (min(size),), (sum(strides),), offset).fill_(value)
     if wrap and len(size) == 2 and size[0] > size[1] + 1:
         start = (size[1] + 1) * strides[0]
-        count = (size[0] * size[1] - start + size[1]) // (size[1] + 1) if strides[0] else 0
         count = -(-(size[0] * size[1] - start) // (size[1] + 1))
-        self.as_strided((count,), (sum(strides),), self.storage_offset() + start).fill_(value)
+        as_strided(self, (count,), (sum(strides),), offset + start).fill_(value)
     return self
 
 
 # ---------------------------------------------------------------- triangles
-TRIL = row("tril", lambda self, diagonal: np.tril(self, diagonal), self=lambda grad, diagonal: TRIL.apply((grad,
+TRIL = row("tril", lambda self, diagonal: in_order(np.tril(self, diagonal)), self=lambda grad,
+           diagonal: TRIL.apply((grad,
                                                                                                            diagonal)))
-TRIU = row("triu", lambda self, diagonal: np.triu(self, diagonal), self=lambda grad, diagonal: TRIU.apply((grad,
+TRIU = row("triu", lambda self, diagonal: in_order(np.triu(self, diagonal)), self=lambda grad,
+           diagonal: TRIU.apply((grad,
                                                                                                            diagonal)))
 
 
@@ -250,8 +254,9 @@ def trace(input: Any) -> Any:
 
 
 # ---------------------------------------------------------------- turned over
-FLIP = row("flip", lambda self, dims: np.flip(self, dims).copy(), self=lambda grad, dims: FLIP.apply((grad, dims)))
-ROLL = row("roll", lambda self, shifts, dims: np.roll(self, shifts, dims),
+FLIP = row("flip", lambda self, dims: np.flip(self, dims).copy("K"), self=lambda grad, dims: FLIP.apply((grad, dims)))
+ROLL = row("roll", lambda self, shifts, dims: in_order(np.roll(self, shifts, dims) if dims else np.roll(self,
+                                                                                                        shifts[0])),
            self=lambda grad, shifts, dims: ROLL.apply((grad, tuple([-s for s in shifts]), dims)))
 ROT90 = row("rot90", lambda self, k, dims: np.rot90(self, k, dims).copy("K"),
             self=lambda grad, k, dims: ROT90.apply((grad, -k, dims)))
@@ -297,10 +302,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
     ndim = input.array.ndim
     if not axes:
-        size = shape_of(input)
-        if ndim == 1:
-            return ROLL.apply((input, steps, (0,)))
-        return reshape(ROLL.apply((reshape(input, (input.array.size,)), steps, (0,))), size)
+        return ROLL.apply((input, steps, ()))
     return ROLL.apply((input, steps, tuple([wrap_dim(d, ndim, "roll") for d in axes]) if ndim else ()))
 
 
@@ -314,7 +316,8 @@ def _ints_or_one(name: str, value: Any, argument: str, position: int) -> tuple[i
 
 
 def rot90(input: Any, k: Any = 1, dims: Any = (0, 1)) -> Any:
-    """The tensor turned ``k`` times by 90 degrees, from the first to the second of ``dims`` (source: ``torch.rot90``)."""
+    """The tensor turned ``k`` times by 90 degrees, from the first to the second of ``dims`` (source:
+    ``torch.rot90``)."""
     ndim = input.array.ndim
     axes = ints("rot90", (dims,), None, "dims")
     if len(axes) != 2:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import broadcast_error
-from livetape._tape.tensor import from_array, shape_of
-from livetape.dtypes import SCALAR_TYPE, boolean, int32, int64
+from livetape._tape.tensor import from_array, shape_of, wrap
+from livetape.dtypes import INTEGER, SCALAR_TYPE, boolean, int32, int64
 from livetape.kernels.scatter import add_along, add_at, add_rows, along
 from livetape.ops.dims import as_int, is_integer, wrap_dim
 from livetape.ops.indexing import SELECT, SLICE
@@ -271,13 +271,13 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     need_tensor("masked_select", mask, "mask", 1)
     if mask.dtype is not boolean:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    check_broadcast(input, mask)
+    check_broadcast(mask, input)
     return MASKED_SELECT.apply((input, mask))
 
 
-def check_broadcast(input: Any, mask: Any) -> tuple[int, ...]:
+def check_broadcast(mask: Any, input: Any) -> tuple[int, ...]:
     """The shape that two tensors broadcast to, or torch's error."""
-    left, right = input.array.shape, mask.array.shape
+    left, right = mask.array.shape, input.array.shape
     if left == right:
         return left  # type: ignore[no-any-return]
     try:
@@ -310,9 +310,30 @@ def argwhere(input: Any) -> Any:
     return nonzero(input)
 
 
+def unravel_index(indices: Any, shape: Any) -> Any:
+    """The places in a tensor of a shape of flat positions, a tensor a dimension (source: ``torch.unravel_index``).
+
+    >>> import livetape as torch
+    >>> torch.unravel_index(torch.tensor(5), (2, 3))
+    (tensor(1), tensor(2))
+    """
+    kind = indices.dtype
+    if kind.category != INTEGER:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {kind!r}")
+    size = (shape,) if isinstance(shape, int) else tuple(shape)
+    if len(size) == 1:
+        return (wrap(indices.array.copy(), kind, None),)
+    found = []
+    flat = indices.array
+    for extent in reversed(size):
+        flat, place = np.divmod(flat, extent)
+        found.append(wrap(np.asarray(place), kind, None))
+    return tuple(reversed(found))
+
+
 FUNCTIONS = [
     "argwhere", "gather", "index_select", "masked_select", "narrow", "narrow_copy", "nonzero", "select", "take",
-    "take_along_dim"]
+    "take_along_dim", "unravel_index"]
 METHODS = {
     "argwhere": argwhere, "gather": gather, "index_select": index_select, "masked_select": masked_select,
     "narrow": narrow,

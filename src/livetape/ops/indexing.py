@@ -128,7 +128,7 @@ def places(shape: Any, indices: Any) -> tuple[Any, ...]:
 def _gather(self: Any, indices: Any) -> Any:
     key = places(self.shape, indices)
     try:
-        if len(key) == 1 or (type(key[-1]) is NDARRAY and all([k is FULL for k in key[:-1]])):
+        if len(key) == 1 or (type(key[-1]) is NDARRAY and all(k is FULL for k in key[:-1])):
             return self.take(key[-1], len(key) - 1)  # quicker, and in the usual memory order
         out = self[key]
     except IndexError:

@@ -21,7 +21,12 @@ def _joined(inputs: Any, dim: int) -> Any:
     for array in inputs:
         if array.dtype is not kind:
             return _joined_mixed(inputs, dim)
-    return np.concatenate(inputs, dim)
+    return in_order(np.concatenate(inputs, dim))
+
+
+def in_order(array: Any) -> Any:
+    """The array in the usual memory order: NumPy keeps another that all inputs have."""
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def _joined_mixed(inputs: Any, dim: int) -> Any:
@@ -29,7 +34,7 @@ def _joined_mixed(inputs: Any, dim: int) -> Any:
     kind = of_numpy(inputs[0].dtype)
     for array in inputs:
         kind = promote_types(kind, of_numpy(array.dtype))
-    return np.concatenate([a.astype(kind.np, copy=False) for a in inputs], dim)
+    return in_order(np.concatenate([a.astype(kind.np, copy=False) for a in inputs], dim))
 
 
 def _cat(inputs: Any, dim: int) -> Any:
@@ -37,7 +42,7 @@ def _cat(inputs: Any, dim: int) -> Any:
     for array in inputs:
         if array.ndim != ndim:  # empty: torch leaves such out
             kind = _joined_mixed([a.reshape(-1)[:0] for a in inputs], 0).dtype
-            return np.concatenate([a.astype(kind) for a in inputs if a.ndim == ndim], dim)
+            return in_order(np.concatenate([a.astype(kind) for a in inputs if a.ndim == ndim], dim))
     return _joined(inputs, dim)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from livetape._tape.tensor import NDARRAY, TensorBase, wrap
 from livetape.device import require_cpu
 from livetape.dtypes import (
-    BOOL,
     COMPLEX,
     FLOAT,
     INTEGER,
@@ -188,8 +187,10 @@ def _from_sequence(data: Any, kind: dtype | None) -> Any:
     else:
         natural = np.bool_
         found = boolean
+    if 0 in shape:  # torch looks no further
+        return np.empty(shape, (found if kind is None else kind).np)
     try:
-        array = np.array(data, natural if kind is None or kind.category >= BOOL else kind.np)
+        array = np.array(data, natural)
     except OverflowError:
         return _from_mixed(data, shape, kind)
     except (ValueError, TypeError):

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.tensor import TensorBase, wrap
+from livetape._tape.modes import is_recording
+from livetape._tape.tensor import TensorBase, counter_of, wrap
+from livetape._tape.views import needs_gradient
 from livetape.device import require_cpu
 from livetape.dtypes import FLOAT, SCALAR_TYPE, boolean, complex128, default, dtype, float64, int64
 from livetape.layout import layout as layout_type
 from livetape.layout import memory_format as format_type
 from livetape.layout import preserve_format, strided
 from livetape.ops.dims import as_int, is_integer
-from livetape.ops.table import into
 
 NOT_DIFFERENTIABLE = "Only Tensors of floating point and complex dtype can require gradients"
 _PYTHON = {float: float64, int: int64, bool: boolean, complex: complex128}
@@ -130,12 +131,15 @@ def check_pinned(name: str, pin_memory: Any) -> None:
 def _into_out(name: str, array: Any, kind: dtype, out: Any) -> Any:
     if not isinstance(out, TensorBase):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-
-    def made() -> Any:
-        return wrap(array, kind, None)
-
-    made.__name__ = name
-    return into(out, made)
+    if needs_gradient(out) and is_recording():
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+                           "the arguments requires grad.")
+    if array.shape != out.array.shape:  # these functions resize their output without a word
+        out.array = np.empty(array.shape, out.dtype.np)
+        out._size = None
+    np.copyto(out.array, array, casting="unsafe")
+    counter_of(out).value += 1
+    return out
 
 
 def kind_or_out(name: str, kind: Any, out: Any, unset: dtype | None = None) -> dtype:

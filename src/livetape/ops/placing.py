@@ -64,7 +64,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     tensor([1., 0.])
     """
     op = _fill_row(input, mask, value)
-    size = check_broadcast(input, mask)
+    size = check_broadcast(mask, input)
     return op.apply((input if size == input.array.shape else expand(input, size), mask, value))
 
 
@@ -76,7 +76,7 @@ def masked_fill_(self: Any, mask: Any, value: Any) -> Any:
 
 
 def _check_mask(self: Any, mask: Any) -> None:
-    size = check_broadcast(self, mask)
+    size = check_broadcast(mask, self)
     if size != self.array.shape:
         raise RuntimeError(f"output with shape {list(self.array.shape)} doesn't match the broadcast shape {list(size)}")
 
@@ -123,7 +123,7 @@ def _check_source(self: Any, mask: Any, source: Any) -> None:
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy with the elements of ``source``, in order, where the mask is true (source: ``torch.masked_scatter``)."""
     _check_source(input, mask, source)
-    size = check_broadcast(input, mask)
+    size = check_broadcast(mask, input)
     return MASKED_SCATTER.apply((input if size == input.array.shape else expand(input, size), mask, source))
 
 

@@ -15,7 +15,7 @@ from livetape.ops.dims import as_int, is_integer, no_overload, wrap_dim
 from livetape.ops.gathering import INDEX_SELECT, MASKED_SELECT
 from livetape.ops.joining import stack, tensor_list
 from livetape.ops.options import ints
-from livetape.ops.shape import expand, reshape, transpose, unsqueeze, view
+from livetape.ops.shape import expand, reshape, unsqueeze, view
 from livetape.ops.table import row
 from livetape.size import SCALAR, size_of
 
@@ -179,7 +179,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
         along = view(one, (1,) * i + (counts[i],) + (1,) * (len(order) - 1 - i))
         grids.append(expand(along, counts))
     if swap:
-        grids = [transpose(grid, 0, 1) for grid in (grids[1], grids[0], *grids[2:])]
+        grids = [grids[1], grids[0], *grids[2:]]
     return tuple(grids)
 
 

@@ -28,11 +28,11 @@ def change_shape(op: Any, values: tuple[Any, ...]) -> Any:
     if node is not None:
         if op.inplace_class is not None:
             renamed = op.inplace_class()
-            renamed.op, renamed.edges = op, node.edges
+            renamed._op, renamed._edges = op, node._edges
             node = renamed
         op.save(node, values, (target,), 1)
     target.array = out
-    target.size = None
+    target._size = None
     counter_of(target).value += 1
     if node is not None:
         move_retained(target, node)
@@ -86,6 +86,6 @@ def _resize(self: Any, wanted: tuple[int, ...]) -> None:
         kept = flat[start:] if flat is not None else array.reshape(-1)
         made[:min(count, kept.size)] = kept[:count]
         self.array = made.reshape(wanted)
-    self.size = None
+    self._size = None
     counter_of(self).value += 1
 

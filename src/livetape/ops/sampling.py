@@ -15,6 +15,7 @@ from livetape.kernels import sampling as draw
 from livetape.ops.basics import zeros_like
 from livetape.ops.dims import as_int, is_integer, no_overload
 from livetape.ops.options import check_format, finish, kind_of, kind_or_out, need_tensor, sizes
+from livetape.ops.scattering import no_derivative
 from livetape.ops.table import into, row
 from livetape.random import Generator, default_generator
 
@@ -298,7 +299,10 @@ def log_normal_(self: Any, mean: Any = 1.0, std: Any = 2.0, *, generator: Any = 
 
 
 # ---------------------------------------------------------------- coins
-BERNOULLI = row("bernoulli", lambda self, bits: _coins(self, self, bits), self=lambda grad: zeros_like(grad))
+BERNOULLI = row("bernoulli", lambda self, bits: draw.bernoulli_from(bits, np.ascontiguousarray(self)),
+                self=lambda grad: zeros_like(grad))
+BERNOULLI_LIKE = row("bernoulli", lambda self, p, bits: draw.bernoulli(bits, self.shape, p, self.dtype),
+                     node="NotImplemented", key="bernoulli.like", self=no_derivative("bernoulli"))
 BERNOULLI_TENSOR = row("bernoulli", lambda self, p, bits: _coins(self, np.broadcast_to(p, self.shape), bits),
                        tensors="self p", node="BernoulliBackward1", key="bernoulli.tensor",
                        self=lambda grad: zeros_like(grad),
@@ -326,7 +330,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     if p is None:
         return BERNOULLI.apply((input, bits))
     chance = _float("bernoulli", p, "p", 2)
-    return BERNOULLI_P.apply((input, lambda shape, kind: draw.bernoulli(bits, shape, chance, kind)))
+    return BERNOULLI_LIKE.apply((input, chance, bits))
 
 
 def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
@@ -397,7 +401,8 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
 
 # ---------------------------------------------------------------- counts
 POISSON = row("poisson", lambda self, bits: draw.poisson(bits, self), self=lambda grad: zeros_like(grad))
-BINOMIAL = row("binomial", lambda count, prob, bits: draw.binomial(bits, count, prob), tensors="count prob")
+BINOMIAL = row("binomial", lambda count, prob, bits: draw.binomial(bits, count, prob), tensors="count prob",
+               node="NotImplemented", count=no_derivative("binomial"), prob=no_derivative("binomial"))
 MULTINOMIAL = row("multinomial", lambda self, num_samples, replacement, bits: draw.multinomial(
     bits, self, num_samples, replacement))
 

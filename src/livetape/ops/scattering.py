@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,21 @@ def _scatter_reduced(self: Any, dim: int, index: Any, src: Any, reduce: str) -> 
     return reduce_along(self, dim, index, src, "sum" if reduce == "add" else "prod", True)
 
 
-# torch computes these without a derivative
-SCATTER_REDUCE_OLD = row("scatter", _scatter_reduced, tensors="self index src", key="scatter.reduce")
+def no_derivative(name: str) -> Any:
+    """A formula for what torch computes without a derivative: it raises torch's error when it is reached."""
+
+    def raises(grad: Any) -> Any:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return raises
+
+
+SCATTER_REDUCE_OLD = row("scatter", _scatter_reduced, tensors="self index src", node="NotImplemented",
+                         key="scatter.reduce",
+                         self=no_derivative("scatter"), src=no_derivative("scatter"))
 SCATTER_REDUCE_NUMBER = row("scatter", lambda self, dim, index, value, reduce: _scatter_reduced(
     self, dim, index, np.broadcast_to(as_value(self, value), index.shape), reduce), tensors="self index",
-    key="scatter.value_reduce")
+    node="NotImplemented", key="scatter.value_reduce", self=no_derivative("scatter"))
 _SCATTER = ("(int dim, Tensor index, Tensor src)", "(int dim, Tensor index, Tensor src, *, str reduce)",
             "(int dim, Tensor index, Number value)", "(int dim, Tensor index, Number value, *, str reduce)")
 
@@ -104,6 +115,9 @@ def check_scatter(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
     return at
 
 
+_warned: list[str] = []
+
+
 def _scatter_call(name: str, input: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any) -> Any:
     """The row of a call to scatter, and its arguments."""
     given = src if value is None else value
@@ -113,8 +127,15 @@ def _scatter_call(name: str, input: Any, dim: Any, index: Any, src: Any, value: 
         raise RuntimeError("reduce argument must be either add or multiply.")
     at = check_scatter(name.rstrip("_"), input, dim, index, given)
     if isinstance(given, TensorBase):
-        return (SCATTER, (input, at, index, given)) if reduce is None else (
-            SCATTER_REDUCE_OLD, (input, at, index, given, reduce))
+        if reduce is None:
+            return SCATTER, (input, at, index, given)
+        if not _warned:
+            _warned.append("reduce")
+            warnings.warn("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a "
+                          "future "
+                          "PyTorch release. Use torch.scatter_reduce instead for more reduction options.", UserWarning,
+                          stacklevel=3)
+        return SCATTER_REDUCE_OLD, (input, at, index, given, reduce)
     if reduce is None:
         return SCATTER_NUMBER, (input, at, index, given)
     return SCATTER_REDUCE_NUMBER, (input, at, index, given, reduce)
@@ -211,7 +232,7 @@ def _shaped(grad: Any, size: Any) -> Any:
 
 
 def _index_write(self: Any, dim: int, index: Any, source: Any) -> Any:
-    out = self.copy()
+    out = self.copy("K")
     if not out.ndim:
         if index.size:
             out[...] = source.reshape(-1)[-1]

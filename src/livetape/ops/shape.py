@@ -605,15 +605,15 @@ def unsqueeze_(self: Any, dim: Any) -> Any:
 
 
 FUNCTIONS = [
-    "adjoint", "as_strided", "broadcast_to", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze", "swapaxes",
-    "swapdims", "t", "transpose", "unflatten", "unsqueeze"]
+    "adjoint", "as_strided", "broadcast_to", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze",
+    "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze"]
 METHODS = {
-    "H": property(_H), "T": property(reversed_dims), "as_strided": as_strided, "as_strided_": as_strided_, "adjoint": adjoint, "broadcast_to": broadcast_to, "expand": expand,
-    "expand_as": expand_as, "flatten": flatten, "mH": property(_mH), "mT": property(matrix_transpose),
-    "moveaxis": moveaxis, "movedim": movedim, "permute": permute, "ravel": ravel, "reshape": reshape,
-    "reshape_as": reshape_as, "resize_": resize_, "resize_as_": resize_as_, "squeeze": squeeze, "squeeze_": squeeze_, "sum_to_size": sum_to_size,
-    "swapaxes": swapaxes,
-    "swapaxes_": transpose_, "swapdims": swapdims, "swapdims_": transpose_, "t": t, "t_": t_, "transpose": transpose,
-    "transpose_": transpose_, "unflatten": unflatten, "unfold": unfold, "unsqueeze": unsqueeze,
-    "unsqueeze_": unsqueeze_,
-    "view": view, "view_as": view_as}
+    "H": property(_H), "T": property(reversed_dims), "adjoint": adjoint, "as_strided": as_strided,
+    "as_strided_": as_strided_, "broadcast_to": broadcast_to, "expand": expand, "expand_as": expand_as,
+    "flatten": flatten,
+    "mH": property(_mH), "mT": property(matrix_transpose), "moveaxis": moveaxis, "movedim": movedim, "permute": permute,
+    "ravel": ravel, "reshape": reshape, "reshape_as": reshape_as, "resize_": resize_, "resize_as_": resize_as_,
+    "squeeze": squeeze, "squeeze_": squeeze_, "sum_to_size": sum_to_size, "swapaxes": swapaxes, "swapaxes_": transpose_,
+    "swapdims": swapdims, "swapdims_": transpose_, "t": t, "t_": t_, "transpose": transpose, "transpose_": transpose_,
+    "unflatten": unflatten, "unfold": unfold, "unsqueeze": unsqueeze, "unsqueeze_": unsqueeze_, "view": view,
+    "view_as": view_as}

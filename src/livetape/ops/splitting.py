@@ -55,10 +55,10 @@ SPLIT = row("split", _split, view=True, outputs=0, self=_split_backward)
 SPLIT_SIZES = row("split_with_sizes", lambda self, split_sizes, dim: _parts(self, split_sizes, dim), view=True,
                   outputs=0,
                   self=_sizes_backward)
-UNSAFE_SPLIT = row("unsafe_split", lambda self, split_size, dim: [p.copy() for p in _split(self, split_size, dim)],
-                   outputs=0, self=_split_backward)
-UNSAFE_SPLIT_SIZES = row("unsafe_split_with_sizes", lambda self, split_sizes, dim:
-                         [p.copy() for p in _parts(self, split_sizes, dim)], outputs=0, self=_sizes_backward)
+# The parts share memory with the whole, but are no views for the tape.
+UNSAFE_SPLIT = row("unsafe_split", _split, outputs=0, self=_split_backward)
+UNSAFE_SPLIT_SIZES = row("unsafe_split_with_sizes", lambda self, split_sizes, dim: _parts(self, split_sizes, dim),
+                         outputs=0, self=_sizes_backward)
 
 
 def _dimension(input: Any, dim: Any, name: str, message: str) -> int:
