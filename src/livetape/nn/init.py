@@ -66,23 +66,49 @@ _no_grad_normal_ = normal_
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
                   generator: Any = None) -> Tensor:
-    """Fill from the normal distribution restricted to [a, b], by inverting its distribution function."""
+    """Fill from the normal distribution restricted to [a, b], drawing again what falls outside."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
                       "The distribution of values may be incorrect.", stacklevel=2)
     with no_grad():
-        low = _normal_cdf((a - mean) / std)
-        high = _normal_cdf((b - mean) / std)
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        tensor.clamp_(min=a, max=b)
-        return tensor
+        if _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std) > 0.3:
+            _redraw_outside(tensor, mean, std, a, b, generator)
+        else:
+            _reject_unlikely(tensor, mean, std, a, b, generator)
+    return tensor
 
 
 def _normal_cdf(x: float) -> float:
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+
+def _redraw_outside(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> None:
+    """Normal values, drawn again where they lie outside: quick while most lie inside."""
+    low, high = (ops.tensor(bound, dtype=tensor.dtype).item() for bound in (a, b))
+    tensor.normal_(mean, std, generator=generator)
+    while True:
+        outside = (tensor < low) | (tensor > high)
+        if not outside.any():
+            return
+        again = ops.empty_like(tensor, requires_grad=False).normal_(mean, std, generator=generator)
+        tensor.copy_(ops.where(outside, again, tensor))
+
+
+def _reject_unlikely(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> None:
+    """Uniform values, each kept with the probability that the density has there, relative to its peak in [a, b]."""
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    drawn, luck = ops.empty_like(tensor, requires_grad=False), ops.empty_like(tensor, requires_grad=False)
+
+    def rejected(values: Tensor) -> Tensor:
+        density = values.sub(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
+        return luck.uniform_(generator=generator).log_() > density
+
+    tensor.uniform_(a, b, generator=generator)
+    pending = rejected(tensor)
+    while pending.any():
+        drawn.uniform_(a, b, generator=generator)
+        tensor.copy_(ops.where(pending, drawn, tensor))
+        pending = pending & rejected(drawn)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
