@@ -97,7 +97,7 @@ def reporter(epochs: int) -> Iterator[Report]:
         return
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 
-    columns: Iterable[ProgressColumn] = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns: Iterable[ProgressColumn] = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns) as progress:
         task = progress.add_task("", total=epochs)
         yield lambda epoch, loss, share: progress.update(
