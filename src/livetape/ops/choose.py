@@ -244,8 +244,9 @@ def _tensors(name: str, label: str, self: Any, *bounds: Any) -> None:
             raise NotImplementedError(f"\"{label}_cpu\" not implemented for '{SCALAR_TYPE[bound.dtype]}'")
 
 
-def _planned(self: Any, min: Any, max: Any) -> tuple[Any, tuple[Any, ...]]:
+def _planned(name: str, self: Any, min: Any, max: Any) -> tuple[Any, tuple[Any, ...]]:
     """The row for these bounds and its arguments after the first."""
+    values: tuple[Any, ...]
     if isinstance(min, TensorBase) or isinstance(max, TensorBase):
         if max is None:
             row_, values = CLAMP_LOW, (min,)
@@ -256,8 +257,7 @@ def _planned(self: Any, min: Any, max: Any) -> tuple[Any, tuple[Any, ...]]:
             if self.dtype.category == min.dtype.category == max.dtype.category == BOOL:
                 raise unsupported("clamp", self.array)
         else:
-            raise invalid("clamp", (min, max), "(Tensor min = None, Tensor max = None)",
-                           "(Number min = None, Number max = None)")
+            raise invalid(name, (self, min, max), *_CLAMP)
         _tensors("clamp", "minimum" if min is None else "maximum", self, *values)
         return row_, values
     if min is None and max is None:
@@ -277,7 +277,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     if out is not None:
         return into(out, clamp, input, min, max)
     _check_clamp("clamp", input, min, max)
-    op, values = _planned(input, min, max)
+    op, values = _planned("clamp", input, min, max)
     if op is CLAMP:
         kind = _numbers("clamp", _label(min, max), input, min, max)
         if kind is not input.dtype:
@@ -296,15 +296,17 @@ def _check_clamp(name: str, input: Any, *bounds: Any) -> None:
                 break
         else:
             return
-    raise invalid(name, [v for v in (input, *bounds) if v is not None],
-                  "(Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None)",
-                  "(Tensor input, Number min = None, Number max = None, *, Tensor out = None)")
+    raise invalid(name, [v for v in (input, *bounds) if v is not None], *_CLAMP)
+
+
+_CLAMP = ("(Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None)",
+          "(Tensor input, Number min = None, Number max = None, *, Tensor out = None)")
 
 
 def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
     """In-place `clamp`."""
     _check_clamp("clamp_", self, min, max)
-    op, values = _planned(self, min, max)
+    op, values = _planned("clamp_", self, min, max)
     if op is CLAMP:
         _same_kind(self, _numbers("clamp", _label(min, max), self, min, max))
     return op.inplace(self, *values)

@@ -13,8 +13,16 @@ from livetape.dtypes import COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, boolean, dtype
 from livetape.kernels import pairs
 from livetape.ops.basics import zeros_like
 from livetape.ops.choose import dropped, where
-from livetape.ops.pointwise import exp2, log, log1p, sigmoid
-from livetape.ops.refuse import CXX_NAME, does_not_fit, invalid, must_be_tensors, not_a_tensor, unsupported
+from livetape.ops.pointwise import sigmoid
+from livetape.ops.refuse import (
+    CXX_NAME,
+    check_result,
+    does_not_fit,
+    invalid,
+    must_be_tensors,
+    not_a_tensor,
+    unsupported,
+)
 from livetape.ops.table import elementwise, into
 
 _LN2 = math.log(2)
@@ -36,6 +44,7 @@ def _pair(name: str, kernel: Any, doc: str, *, promote: str = "same", node: str 
     def inplace(self: Any, other: Any) -> Any:
         if not isinstance(other, TensorBase):
             not_a_tensor(name + "_", second, 1, other)
+        check_result(name, self, other)
         return change(self, other)
 
     function.__name__ = function.__qualname__ = name
@@ -76,7 +85,7 @@ logaddexp2 = _pair("logaddexp2", pairs.real("logaddexp2", np.logaddexp2),
 
 
 def _xlogy_self(grad: Any, self: Any, other: Any) -> Any:
-    return where((self == 0) & (other <= 0), 0, grad * log(other))
+    return where((self == 0) & (other <= 0), 0, xlogy(grad, other))
 
 
 def _xlogy_number(grad: Any, self: Any, other: Any) -> Any:
@@ -85,7 +94,7 @@ def _xlogy_number(grad: Any, self: Any, other: Any) -> Any:
 
 
 def _xlog1py_self(grad: Any, self: Any, other: Any) -> Any:
-    return where((self == 0) & (other <= -1), 0, grad * log1p(other))
+    return where((self == 0) & (other <= -1), 0, xlog1py(grad, other))
 
 
 def _xlog1py_number(grad: Any, self: Any, other: Any) -> Any:
@@ -157,10 +166,10 @@ def copysign_(self: Any, other: Any) -> Any:
     return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER).inplace(self, other)
 
 
-nextafter = _pair("nextafter", pairs.floating("nextafter", np.nextafter), "The next number from input towards other.",
+nextafter = _pair("nextafter", pairs.real("nextafter", np.nextafter), "The next number from input towards other.",
                   self=lambda grad, self, other: dropped(grad, self == other), other=lambda grad: zeros_like(grad))
 LDEXP = elementwise("ldexp", pairs.ldexp, params="self other", tensors="self other", promote="float",
-                    self=lambda grad, other: grad * exp2(other), other=lambda grad, result: grad * (result * _LN2))
+                    self=lambda grad, other: ldexp(grad, other), other=lambda grad, result: grad * (result * _LN2))
 
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:

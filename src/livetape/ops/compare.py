@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import binary_error
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.ops.basics import zeros_like
-from livetape.ops.refuse import invalid, must_be_tensors, unsupported
+from livetape.ops.refuse import check_result, invalid, must_be_tensors, unsupported
 from livetape.ops.table import binary, elementwise, into, unary
 
 
@@ -29,7 +30,7 @@ def _named(function: Any, inplace: Any, name: str, doc: str, row: Any) -> Any:
 # ---------------------------------------------------------------- comparisons
 def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
     """A comparison. In place it is recorded, with a gradient of zeros: what was overwritten does not matter."""
-    zero = {"self": lambda grad: zeros_like(grad), "other": lambda grad: zeros_like(grad)}
+    zero: dict[str, Any] = {"self": lambda grad: zeros_like(grad), "other": lambda grad: zeros_like(grad)}
     camel = name.capitalize()
     op = elementwise(name, kernel, promote="bool", node=camel + "Backward1", **zero)
     number = elementwise(name, kernel, params="self other", tensors="self other", promote="bool", key=name + ".number",
@@ -89,6 +90,11 @@ def _unsupported(name: str, label: str, error: Exception, values: tuple[Any, ...
     kind = promote(label, *values)
     if kind.category < FLOAT:
         return error
+    if all(isinstance(value, TensorBase) for value in values):
+        try:
+            np.broadcast_shapes(*[value.array.shape for value in values])
+        except ValueError:
+            return binary_error(name, *values)
     return NotImplementedError(f"\"{label}_cpu\" not implemented for '{SCALAR_TYPE[kind]}'")
 
 
@@ -105,10 +111,7 @@ def _on_bits(name: str, kernel: Any, doc: str, label: str) -> Any:
             raise _unsupported(name, label, error, (input, other)) from None
 
     def inplace(self: Any, other: Any) -> Any:
-        kind = promote(label, self, other)
-        if self.dtype.category < FLOAT <= kind.category:
-            raise RuntimeError(f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type "
-                               f"{SCALAR_TYPE[self.dtype]}")
+        check_result(name, self, other)
         try:
             return change(self, other)
         except TypeError as error:

@@ -41,6 +41,7 @@ def view_as_real(input: Any) -> Any:
     >>> torch.view_as_real(torch.tensor([1 + 2j]))
     tensor([[1., 2.]])
     """
+    must_be_tensors("view_as_real", input=input)
     if input.dtype.category != COMPLEX:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     view = VIEW_AS_REAL.apply((input,))
@@ -50,6 +51,7 @@ def view_as_real(input: Any) -> Any:
 
 def view_as_complex(input: Any) -> Any:
     """A view whose numbers' parts are the last dimension, of size 2 (source: ``torch.view_as_complex``)."""
+    must_be_tensors("view_as_complex", input=input)
     kind = input.dtype
     if kind not in _COMPLEX:
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of "
@@ -72,6 +74,7 @@ def view_as_complex(input: Any) -> Any:
 
 def real(input: Any) -> Any:
     """The real parts, a view; a real tensor is returned as it is (source: ``torch.real``)."""
+    must_be_tensors("real", input=input)
     if input.dtype.category != COMPLEX:
         return input
     return SELECT.apply((view_as_real(input), input.array.ndim, 0))
@@ -79,6 +82,7 @@ def real(input: Any) -> Any:
 
 def imag(input: Any) -> Any:
     """The imaginary parts, a view (source: ``torch.imag``)."""
+    must_be_tensors("imag", input=input)
     if input.dtype.category != COMPLEX:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return SELECT.apply((view_as_real(input), input.array.ndim, 1))
@@ -171,6 +175,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
     """The complex conjugate; a real tensor is returned as it is (source: ``torch.conj_physical``)."""
     if out is not None:
         return into(out, conj_physical, input)
+    must_be_tensors("conj_physical", input=input)
     return CONJ_PHYSICAL.call1(input) if input.dtype.category == COMPLEX else input
 
 

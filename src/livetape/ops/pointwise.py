@@ -21,8 +21,16 @@ exp = unary("exp", np.exp, "e to the power of each element.", self=lambda grad, 
 expm1 = unary("expm1", np.expm1, "exp(x) - 1, exact near 0.", self=lambda grad, result: grad * (result + 1))
 
 
+def _scaled(z: Any, factor: float) -> Any:
+    """Complex numbers times a real one, part by part: as a complex product, an infinite part would make NaN."""
+    made = np.empty_like(z)
+    np.multiply(z.real, factor, out=made.real)
+    np.multiply(z.imag, factor, out=made.imag)
+    return made
+
+
 def _exp2(x: Any) -> Any:
-    return np.exp(x * x.dtype.type(_LN2)) if x.dtype.kind == "c" else np.exp2(x)
+    return np.exp(_scaled(x, _LN2)) if x.dtype.kind == "c" else np.exp2(x)
 
 
 exp2 = unary("exp2", _exp2, "2 to the power of each element.", self=lambda grad, result: grad * result * _LN2)
@@ -31,7 +39,7 @@ exp2 = unary("exp2", _exp2, "2 to the power of each element.", self=lambda grad,
 
 
 def _log2(x: Any) -> Any:
-    return np.log(x) / x.dtype.type(_LN2) if x.dtype.kind == "c" else np.log2(x)
+    return _scaled(np.log(x), 1 / _LN2) if x.dtype.kind == "c" else np.log2(x)
 
 
 log = unary("log", np.log, "The natural logarithm of each element.", self=lambda grad, self: grad / self)
@@ -48,6 +56,8 @@ def _rsqrt(x: Any) -> Any:
         root = np.sqrt(x.astype(np.float32), out=...)
         return np.reciprocal(root, out=root).astype(x.dtype)
     root = np.sqrt(x, out=...)
+    if x.dtype.kind == "c":
+        return np.true_divide(1, root, out=root)  # of 0 it is infinity, where reciprocal has NaN
     return np.reciprocal(root, out=root)
 
 

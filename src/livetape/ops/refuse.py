@@ -6,8 +6,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
-from livetape.dtypes import FLOAT, SCALAR_TYPE, dtype, of_numpy
+from livetape.dtypes import FLOAT, SCALAR_TYPE, can_cast, dtype, of_numpy
 
 # What C++ calls the types, in messages that come from templates ...
 CXX_NAME = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
@@ -52,6 +53,14 @@ def invalid(name: str, given: Any, *signatures: str) -> TypeError:
     expected = "".join([f" * {s}\n" for s in signatures])
     return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
                      f"{expected}")
+
+
+def check_result(name: str, target: TensorBase, *others: Any) -> None:
+    """Raise torch's error if what the arguments promote to cannot be written into ``target``."""
+    kind = promote(name, target, *others)
+    if not can_cast(kind, target.dtype):
+        raise RuntimeError(f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type "
+                           f"{SCALAR_TYPE[target.dtype]}")
 
 
 def must_be_tensors(name: str, **arguments: Any) -> None:

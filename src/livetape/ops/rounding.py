@@ -58,7 +58,7 @@ def round(input: Any, *, decimals: int | None = None, out: Any = None) -> Any:
 
     >>> import livetape as torch
     >>> torch.round(torch.tensor([0.5, 1.5, -1.2]))
-    tensor([0., 2., -1.])
+    tensor([ 0.,  2., -1.])
     """
     if out is not None:
         return into(out, round, input, decimals=decimals)
