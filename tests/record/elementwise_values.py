@@ -28,7 +28,8 @@ INPUTS = {
 }
 UNARY = ("exp expm1 exp2 log log2 log10 log1p sqrt rsqrt abs sgn sin cos tan asin acos atan sinh cosh asinh acosh "
          "atanh tanh sigmoid sinc deg2rad rad2deg logit sign ceil floor trunc frac round nan_to_num erf erfc erfinv "
-         "lgamma digamma i0 angle conj_physical signbit isnan isinf isfinite isposinf isneginf isreal logical_not bitwise_not").split()
+         "lgamma digamma i0 angle conj_physical signbit isnan isinf isfinite isposinf isneginf isreal logical_not "
+         "bitwise_not").split()
 BINARY = ("eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift logical_and "
           "logical_or logical_xor maximum minimum fmax fmin atan2 hypot logaddexp logaddexp2 xlogy copysign "
           "nextafter gcd lcm heaviside isclose").split()
@@ -57,7 +58,8 @@ CALLS = [
     "torch.imag(c)", "torch.imag(d)", "torch.view_as_real(c)", "torch.view_as_real(d)", "torch.view_as_complex(f)",
     "torch.view_as_complex(d)", "torch.view_as_complex(i)", "torch.complex(d, e)", "torch.complex(d, odd[:5])",
     "torch.complex(i, i)", "torch.polar(d, e)", "torch.igamma(d, d)", "torch.isclose(d, e, rtol=-1)",
-    "torch.allclose(d, d + 1e-9)", "torch.allclose(d, f)", "torch.equal(d, d)", "torch.equal(i, b)", "i << 70", "i >> 70",
+    "torch.allclose(d, d + 1e-9)", "torch.allclose(d, f)", "torch.equal(d, d)", "torch.equal(i, b)", "i << 70",
+    "i >> 70",
     "torch.tensor([-1]) >> -1", "1 << i", "i & True", "b & b", "b | 2", "~b", "~i", "u == 456", "i == 1.5", "z == z",
     "i.clone().clamp_(0.5)",
     "d.clone().clamp_(e, e)", "c.clone().abs_()", "i.clone().exp_()", "d.clone().sigmoid_()",
