@@ -11,10 +11,7 @@ from typing import Any
 
 import numpy as np
 
-
-def _lanes(dtype: Any) -> int:
-    """How many numbers torch computes at once."""
-    return max(1, 32 // dtype.itemsize)
+from livetape.kernels.draws import fused
 
 
 def arange_values(start: Any, end: Any, step: Any, dtype: Any, closed: bool = False) -> Any:
@@ -33,7 +30,10 @@ def arange_values(start: Any, end: Any, step: Any, dtype: Any, closed: bool = Fa
         start, end, step = (int(v) for v in (start, end, step)) if not whole else (start, end, step)
         count = -(-(end - start) // step)
         return (np.arange(count, dtype=np.int64) * step + start).astype(dtype)
-    if closed:
+    if closed and dtype.itemsize == 2:
+        start, end, step = (float(np.float32(v)) for v in (start, end, step))
+        count = math.floor(float(np.float32(np.float32(end - start) / np.float32(step)) + np.float32(1)))
+    elif closed:
         count = math.floor((end - start) / step + 1)
     elif whole:
         count = -(-(end - start) // step)
@@ -41,18 +41,38 @@ def arange_values(start: Any, end: Any, step: Any, dtype: Any, closed: bool = Fa
         count = math.ceil((end - start) / step)
     if whole and abs(start) < 2**20 and abs(end) < 2**20:
         return np.arange(start, start + count * step, step, dtype=np.int64).astype(dtype)  # exact either way
-    lanes = _lanes(dtype)
-    index = np.arange(count)
+    index = np.arange(count, dtype=np.float64)
     if dtype.kind in "iu":
+        return (start + np.arange(count) * step).astype(dtype)
+    if dtype.itemsize == 2:  # torch adds in single precision
+        start, step = float(np.float32(start)), float(np.float32(step))
+        if closed:
+            return (np.float32(start) + index.astype(np.float32) * np.float32(step)).astype(dtype)
+    elif closed:
         return (start + index * step).astype(dtype)
-    if dtype == np.float64 or closed or dtype.itemsize < 4:
-        return (float(start) + index * float(step)).astype(dtype)
+    lanes = max(1, 32 // dtype.itemsize)
     blocked = count - count % (2 * lanes)
-    first = index // lanes * lanes
-    base = (float(start) + first * float(step)).astype(dtype).astype(np.float64)
-    values = base + (index - first) * float(step)
-    values[blocked:] = float(start) + index[blocked:] * float(step)
+    first = np.floor_divide(index, lanes) * lanes
+    if dtype.itemsize == 2:
+        base = (start + first * step).astype(np.float32).astype(dtype).astype(np.float64)
+        values = (base + (index - first) * step).astype(np.float32)
+        values[blocked:] = start + index[blocked:] * step
+        return values.astype(dtype)
+    values = fused(index, step, start)
+    base = fused(np.arange(0, blocked, lanes, dtype=np.float64), step, start).astype(dtype).astype(np.float64)
+    for lane in range(lanes):
+        values[lane:blocked:lanes] = _sum_rounded_once(base, lane, step)
     return values.astype(dtype)
+
+
+def _sum_rounded_once(base: Any, lane: int, step: float) -> Any:
+    """``base + lane * step`` as a fused multiply-add gives it: the product's error is carried along."""
+    product = lane * step
+    high = float(np.float32(step))  # both parts times a small whole number are exact
+    missing = (lane * high - product) + lane * (step - high)
+    total = base + product
+    back = total - base
+    return total + ((base - (total - back)) + (product - back) + missing)
 
 
 def _shown(value: Any) -> str:
@@ -61,34 +81,43 @@ def _shown(value: Any) -> str:
 
 def linspace_values(start: Any, end: Any, steps: int, dtype: Any) -> Any:
     """``steps`` numbers from ``start`` to ``end``, counted from the nearer end."""
-    return _spaced(start, end, steps, dtype)
-
-
-def _spaced(start: Any, end: Any, steps: int, dtype: Any) -> Any:
     if steps == 0:
         return np.empty(0, dtype)
     if steps == 1:
-        return np.full(1, start, dtype) if dtype.kind in "fc" else np.full(1, int(start), dtype)
+        return np.full(1, start if dtype.kind in "fcV" else int(start)).astype(dtype)
     wide = np.dtype(np.float64) if dtype.kind in "iu" else dtype
     if dtype.kind in "iu":
         start, end = int(start), int(end)
-    first, last = np.asarray(start, wide), np.asarray(end, wide)
-    step = ((last - first) / wide.type(steps - 1)).astype(wide)
-    index = np.arange(steps)
-    halfway = steps // 2
-    below = index < halfway
+    first, last = np.asarray(start).astype(wide), np.asarray(end).astype(wide)
+    step = ((last - first) / np.asarray(steps - 1).astype(wide)).astype(wide)
+    values = _from_both_ends(first, last, step, steps, wide)
+    return np.trunc(values).astype(dtype) if dtype.kind in "iu" else values
+
+
+def _from_both_ends(first: Any, last: Any, step: Any, steps: int, dtype: Any) -> Any:
+    """``first + step * i`` for the lower half, ``last - step * i`` counted back for the upper, rounded once."""
+    half = steps // 2
+    up, down = np.arange(half), np.arange(steps - half - 1, -1, -1)
+    if dtype.itemsize == 2:  # half precision rounds after each operation
+        return np.concatenate([first + step * up.astype(dtype), last - step * down.astype(dtype)]).astype(dtype)
     if dtype.kind == "c":
-        return np.where(below, first + step * index, last - step * (steps - 1 - index)).astype(dtype)
-    exact = np.float64 if wide.itemsize <= 4 else wide  # products of floats are exact in double: as fused
-    values = np.where(below, first.astype(exact) + step.astype(exact) * index,
-                      last.astype(exact) - step.astype(exact) * (steps - 1 - index))
-    return np.trunc(values).astype(dtype) if dtype.kind in "iu" else values.astype(dtype)
+        return np.concatenate([first + step * up, last - step * down]).astype(dtype)
+    lower = fused(up.astype(np.float64), float(step), float(first))
+    upper = fused(down.astype(np.float64), -float(step), float(last))
+    return np.concatenate([lower, upper]).astype(dtype)
 
 
 def logspace_values(start: Any, end: Any, steps: int, base: float, dtype: Any) -> Any:
-    """``base`` to the power of spaced numbers."""
-    wide = np.dtype(np.float64) if dtype.kind in "iu" else dtype
-    if steps == 1:
-        return np.full(1, np.power(float(base), start)).astype(dtype)
-    powers = np.power(np.asarray(base, wide), _spaced(start, end, steps, wide))
-    return powers.astype(dtype)
+    """``base`` to the power of spaced numbers; torch rounds after each operation here."""
+    if steps < 2:
+        return np.full(steps, np.power(float(base), start)).astype(dtype)
+    if dtype.kind == "c":
+        return np.power(base, linspace_values(start, end, steps, dtype)).astype(dtype)
+    if dtype.kind in "iu":
+        start, end = int(start), int(end)
+    bounds = np.array([start, end], np.float64).astype(dtype)
+    first, last = float(bounds[0]), float(bounds[1])
+    step = float((bounds[1:] - bounds[:1]).astype(dtype)[0]) / (steps - 1)
+    half = steps // 2
+    up, down = np.arange(half), np.arange(steps - half - 1, -1, -1)
+    return np.power(float(base), np.concatenate([first + step * up, last - step * down])).astype(dtype)

@@ -188,7 +188,7 @@ def _from_sequence(data: Any, kind: dtype | None) -> Any:
         natural = np.bool_
         found = boolean
     if 0 in shape:  # torch looks no further
-        return np.empty(shape, (found if kind is None else kind).np)
+        return np.empty(shape, (_kind_of_value(data) if kind is None else kind).np)
     try:
         array = np.array(data, natural)
     except OverflowError:

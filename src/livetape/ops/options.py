@@ -132,7 +132,8 @@ def _into_out(name: str, array: Any, kind: dtype, out: Any) -> Any:
     if not isinstance(out, TensorBase):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if needs_gradient(out) and is_recording():
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
+                           "one of "
                            "the arguments requires grad.")
     if array.shape != out.array.shape:  # these functions resize their output without a word
         out.array = np.empty(array.shape, out.dtype.np)
