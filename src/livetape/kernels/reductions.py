@@ -165,6 +165,11 @@ def moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool = F
     With ``root``, the standard deviation instead of the variance.
     """
     kind = x.dtype
+    if kind.kind == "f" and x.size <= SMALL and x.itemsize > 2:
+        count, one = count_over(x.shape, axes), kind.type
+        centre = np.add.reduce(x, axis=axes, keepdims=True) / one(count)
+        spread = np.add.reduce(np.square(x - centre), axis=axes, keepdims=keepdims) / one(max(0.0, count - correction))
+        return np.sqrt(spread) if root else spread, centre if keepdims else centre.reshape(spread.shape)
     x = wide(x)
     count = count_over(x.shape, axes)
     centre = mean(x, axes, True)
@@ -184,6 +189,28 @@ def moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool = F
     return spread, centre
 
 
+def product(x: Any, axes: Any, keepdims: bool, kind: Any) -> Any:
+    """The product over ``axes`` (None: all), computed in ``kind``; halves of long rows are multiplied side by side."""
+    x = x.astype(kind, copy=False)
+    if x.size > SMALL and kind.kind in "fc" and x.flags.c_contiguous:
+        if axes is None:
+            return np.asarray(_row_products(x.reshape(-1))).reshape((1,) * x.ndim if keepdims else ())
+        if axes == (x.ndim - 1,):
+            found = _row_products(x)
+            return found.reshape(*x.shape[:-1], 1) if keepdims else found
+    return np.multiply.reduce(x, axis=axes, keepdims=keepdims, dtype=kind)
+
+
+def _row_products(x: Any) -> Any:
+    while x.shape[-1] > 32:
+        half = x.shape[-1] // 2
+        halves = x[..., :half] * x[..., half: 2 * half]
+        if x.shape[-1] % 2:
+            halves[..., 0] *= x[..., -1]
+        x = halves
+    return np.multiply.reduce(x, axis=-1)
+
+
 # ---------------------------------------------------------------- norms and log-sum-exp
 def vector_norm(x: Any, order: float, axes: Any, keepdims: bool) -> Any:
     """(sum of |x|**order) ** (1 / order) over ``axes``, with its limits for 0 and the infinities; real."""
@@ -194,6 +221,9 @@ def vector_norm(x: Any, order: float, axes: Any, keepdims: bool) -> Any:
         if axes is None and x.flags.c_contiguous:
             found = np.sqrt(sum_of_squares(x.reshape(-1)))
             return found.reshape((1,) * x.ndim) if keepdims else found
+        if axes == (x.ndim - 1,) and x.flags.c_contiguous and x.shape[-1] <= LONG:
+            found = np.sqrt(np.vecdot(x, x))
+            return found.reshape(*x.shape[:-1], 1) if keepdims else found
         return np.sqrt(total(np.square(x), axes, keepdims))
     size = np.absolute(x)
     if order == math.inf:
@@ -227,8 +257,11 @@ def logsumexp(x: Any, axes: Any, keepdims: bool) -> Any:
     if count_over(x.shape, axes):
         real = x.real if x.dtype.kind == "c" else x
         top = np.maximum.reduce(real, axis=axes, keepdims=True)
-        top = np.where(np.isinf(top), np.zeros((), top.dtype), top)
-        parts = np.exp(x - top)
+        unbounded = np.isinf(top)
+        if unbounded.any():
+            top = np.where(unbounded, np.zeros((), top.dtype), top)
+        parts = np.asarray(x - top)
+        np.exp(parts, out=parts)
         found = np.log(total(parts, axes, True)) + top
     else:
         found = np.log(total(x, axes, True))

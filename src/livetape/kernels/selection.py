@@ -7,10 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from livetape.kernels import ties
+from livetape.kernels import choice_of_equals as ties
 from livetape.kernels.reductions import is_half, wide
 
 FEW = 2048  # up to so many elements a stable sort is quickest
+
+
+def take_last(x: Any, order: Any) -> Any:
+    """The elements of a contiguous array at the places ``order`` in its last dimension."""
+    if x.ndim == 1:
+        return x[order]
+    rows, count = math.prod(x.shape[:-1]), x.shape[-1]
+    starts = np.arange(0, rows * count, max(1, count)).reshape(*x.shape[:-1], 1)
+    return x.reshape(-1).take(order + starts)
 
 
 def sort(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
@@ -25,11 +34,11 @@ def sort(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
         return values.astype(x.dtype), order
     if x.size <= FEW or x.itemsize < 4:
         order = _stable(x, descending)
-        return np.take_along_axis(x, order, -1), order
+        return take_last(x, order), order
     order = np.argsort(x, axis=-1)  # much quicker than a stable sort; only equal elements are out of order
     if descending:
         order = order[..., ::-1].copy()
-    values = np.take_along_axis(x, order, -1)
+    values = take_last(x, order)
     _restore_order(values, order)
     return values, order
 
@@ -83,12 +92,12 @@ def topk(x: Any, k: int, axis: int, largest: bool, ordered: bool) -> tuple[Any, 
         else:
             chosen = np.argpartition(x, k - 1, axis=-1)[..., :k]
         chosen = np.sort(chosen, axis=-1)
-        order = np.take_along_axis(chosen, sort(np.take_along_axis(x, chosen, -1), -1, largest)[1], -1)
-    values = np.take_along_axis(x, order, -1)
+        order = take_last(chosen, sort(take_last(x, chosen), -1, largest)[1])
+    values = take_last(x, order)
     if x.size <= ties.LIMIT:
         _break_ties(wide(x), values, order, largest, ordered)
         if not ordered:
-            values = np.take_along_axis(x, order, -1)
+            values = take_last(x, order)
     return values, order
 
 
@@ -96,7 +105,10 @@ def _break_ties(x: Any, values: Any, order: Any, largest: bool, ordered: bool) -
     """Take of equal elements those that torch takes."""
     k = values.shape[-1]
     last = wide(values[..., -1:])
-    tied = (_how_many(x, last, -1) > 1) | (~_changes(wide(values))).any(axis=-1) if ordered else np.ones(x.shape[:-1], np.bool_)
+    if ordered:
+        tied = (_how_many(x, last, -1) > 1) | (~_changes(wide(values))).any(axis=-1)
+    else:
+        tied = np.ones(x.shape[:-1], np.bool_)
     rows, places, flags = x.reshape(-1, x.shape[-1]), order.reshape(-1, k), tied.reshape(-1)
     for i in np.flatnonzero(flags):
         places[i] = ties.topk(rows[i].tolist(), k, largest, ordered)

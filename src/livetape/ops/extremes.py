@@ -132,20 +132,16 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
 
 
 # ---------------------------------------------------------------- max and min
-def _picked(self: Any, index: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def _max_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    wide = np.expand_dims(index, dim)
-    values = np.take_along_axis(self, wide, dim)
-    return (values, wide) if keepdim else (values.reshape(index.shape), index)
-
-
-def _max_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
-    return _picked(self, np.argmax(self, dim) if self.ndim else None, dim, keepdim)
+    return np.maximum.reduce(self, axis=dim, keepdims=keepdim), np.asarray(self.argmax(dim, keepdims=keepdim))
 
 
 def _min_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
-    return _picked(self, np.argmin(self, dim) if self.ndim else None, dim, keepdim)
+    if self.ndim == 0:
+        return self.copy(), np.zeros((), np.int64)
+    return np.minimum.reduce(self, axis=dim, keepdims=keepdim), np.asarray(self.argmin(dim, keepdims=keepdim))
 
 
 def _put(grad: Any, result1: Any, self_size: Any, dim: int, keepdim: bool) -> Any:

@@ -213,9 +213,8 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype 
 def _prod(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
     kind = kernels.sum_kind(self) if dtype is None else dtype.np
     if kind.itemsize == 2 and kind.kind in "fV":
-        found = np.multiply.reduce(self.astype(kind).astype(np.float32), axis=dim, keepdims=keepdim)
-        return np.asarray(found).astype(kind)
-    return np.multiply.reduce(self.astype(kind, copy=False), axis=dim, keepdims=keepdim, dtype=kind)
+        return np.asarray(kernels.product(self.astype(kind), dim, keepdim, np.dtype(np.float32))).astype(kind)
+    return kernels.product(self, dim, keepdim, kind)
 
 
 def _prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
