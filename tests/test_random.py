@@ -23,6 +23,7 @@ import pytest
 from livetape import dtypes, random
 from livetape.kernels import choosing, rejection, sampling
 from livetape.kernels.bits import BitSource
+from livetape.kernels.ties import top_order
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "random.json").read_text())
 F4, F8, I8 = np.dtype("f4"), np.dtype("f8"), np.dtype("i8")
@@ -263,6 +264,16 @@ def test_shuffles_equal_swapping_one_by_one(count: int) -> None:
         placed[i] = placed[j]
         placed[j] = i
     assert choosing._inside_out(BitSource(3), count).tolist() == placed
+
+
+def test_equal_elements_come_in_torchs_order() -> None:
+    assert top_order(np.ones(5), 3) == [2, 4, 3]
+    assert top_order(np.ones(100), 3) == [67, 66, 65]
+    assert top_order(np.ones(300), 3) == [0, 1, 2]
+    assert top_order(np.ones(20), 20) == [11, 0, 8, 9, 7, 4, 3, 2, 1, 5, 10, 12, 13, 14, 15, 16, 17, 18, 19, 6]
+    values = np.random.default_rng(0).permutation(500)
+    for count in (1, 7, 100, 500):
+        assert top_order(values, count) == np.argsort(-values)[:count].tolist()
 
 
 def test_rejection_of_whole_arrays_equals_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

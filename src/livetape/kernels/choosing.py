@@ -8,6 +8,7 @@ import numpy as np
 
 from livetape.kernels.bits import BitSource
 from livetape.kernels.draws import DIGITS, F4, I8, SCALAR_NAME, narrow, not_implemented, unit
+from livetape.kernels.ties import top_order
 
 _SMALL = 256  # below this, swapping in a list is faster
 _MOST_CATEGORIES = 2**24
@@ -135,7 +136,17 @@ def _without_replacement(bits: BitSource, weights: np.ndarray, count: int) -> np
         race = weights / narrow(wait, weights.dtype)
     if count == 1:
         return np.argmax(race, -1, keepdims=True)
-    return np.argsort(-race, axis=-1, kind="stable")[..., :count].copy()
+    if race.dtype.itemsize == 2:
+        race = race.astype(F4)
+    race[np.isnan(race)] = np.inf
+    found = np.argsort(-race, axis=-1, kind="stable")[..., :count + 1]
+    ordered = np.take_along_axis(race, found, -1)
+    found = found[..., :count].copy()
+    tied = (ordered[..., 1:] == ordered[..., :-1]).any(-1)
+    for row in zip(*np.nonzero(np.atleast_1d(tied))):
+        where = row if race.ndim > 1 else ()
+        found[where] = top_order(race[where], count)
+    return found
 
 
 def _with_replacement(bits: BitSource, weights: np.ndarray, count: int) -> np.ndarray:

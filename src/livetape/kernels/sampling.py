@@ -167,14 +167,17 @@ def normal(bits: BitSource, shape: Shape, dtype: np.dtype, mean: float = 0.0, st
     else:
         draw, blocks = (unit64, boxmuller.blocks64) if dtype == F8 else (unit32, boxmuller.blocks32)
         whole = count - count % 16
-        with bits.lock:
-            values = draw(bits, count if dtype.itemsize > 2 else whole)
-            again = draw(bits, 16) if whole < count else None
-        blocks(values[:whole])
-        if again is not None:  # torch makes the last sixteen anew rather than a shorter block
-            if dtype.itemsize == 2:  # and in half precision draws nothing for the shorter block
-                values = np.concatenate([values, values[:count - whole]])
-            values[-16:] = blocks(again)
+        if whole == count:
+            values = blocks(draw(bits, count))
+        else:
+            # torch makes the last sixteen anew rather than a shorter block. In half precision it draws nothing for the
+            # shorter block; else its uniforms are drawn and lost.
+            values = draw(bits, (whole if dtype.itemsize == 2 else count) + 16)
+            values[whole:whole + 16] = values[-16:].copy()
+            blocks(values[:whole + 16])
+            last = values[whole:whole + 16].copy()
+            values = values[:count]
+            values[-16:] = last
     if std != 1.0 or mean != 0.0:
         fused(values, std, mean)
     return narrow(values, dtype).reshape(shape)

@@ -1,193 +1,144 @@
-"""Which of several equal elements a selection takes.
+"""The order in which torch's CPU ``topk`` returns equal elements: that of the C++ library it was built with.
 
-Any choice is right, but it decides which element receives the gradient, so torch's is made: that of the selection
-algorithms of its C++ library. They run in Python, and only on rows that do have ties.
+Where no elements are equal the answer is plain. Where some are, the order follows from every comparison and exchange
+that libstdc++'s ``nth_element``, ``sort`` and ``partial_sort`` make, so these are made again here, on a list. This is
+slow, and for the rare row where it matters.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
 
-LIMIT = 32768  # elements of a tensor up to which ties are broken so
+Item = tuple[float, int]  # value and index; larger values come first
+Items = list[Item]
 
-
-class Row:
-    """A row of values to be put in order, each with the place it came from."""
-
-    def __init__(self, values: list[Any], largest: bool) -> None:
-        self.items: list[tuple[Any, int]] = [(value, i) for i, value in enumerate(values)]
-        self.largest = largest
-
-    def before(self, a: tuple[Any, int], b: tuple[Any, int]) -> bool:
-        """Whether ``a`` comes before ``b``; NaN counts as the largest."""
-        x, y = a[0], b[0]
-        if self.largest:
-            return bool((x != x and y == y) or x > y)
-        return bool((x == x and y != y) or x < y)
-
-    def swap(self, a: int, b: int) -> None:
-        """Exchange two items."""
-        items = self.items
-        items[a], items[b] = items[b], items[a]
-
-    # ------------------------------------------------------------ quicksort's parts
-    def partition(self, first: int, last: int) -> int:
-        """Split around the median of three, and return where the second part begins."""
-        items = self.items
-        a, b, c = first + 1, first + (last - first) // 2, last - 1
-        if self.before(items[a], items[b]):
-            chosen = b if self.before(items[b], items[c]) else c if self.before(items[a], items[c]) else a
-        else:
-            chosen = a if self.before(items[a], items[c]) else c if self.before(items[b], items[c]) else b
-        self.swap(first, chosen)
-        pivot = items[first]
-        low, high = first + 1, last
-        while True:
-            while self.before(items[low], pivot):
-                low += 1
-            high -= 1
-            while self.before(pivot, items[high]):
-                high -= 1
-            if low >= high:
-                return low
-            self.swap(low, high)
-            low += 1
-
-    def insert(self, first: int, last: int) -> None:
-        """Insertion sort."""
-        items = self.items
-        for i in range(first + 1, last):
-            item = items[i]
-            if self.before(item, items[first]):
-                place = first
-            else:
-                place = i
-                while self.before(item, items[place - 1]):
-                    place -= 1
-            del items[i]
-            items.insert(place, item)
-
-    def select(self, nth: int) -> None:
-        """Bring the nth item to its place, those before it to its left."""
-        first, last = 0, len(self.items)
-        depth = 2 * (last.bit_length() - 1)
-        while last - first > 3:
-            if depth == 0:
-                self.heap_select(first, nth + 1, last)
-                self.swap(first, nth)
-                return
-            depth -= 1
-            cut = self.partition(first, last)
-            if cut <= nth:
-                first = cut
-            else:
-                last = cut
-        self.insert(first, last)
-
-    def sort(self, last: int) -> None:
-        """Sort the items before ``last``."""
-        if last < 2:
-            return
-        todo = [(0, last, 2 * (last.bit_length() - 1))]
-        while todo:
-            first, end, depth = todo.pop()
-            while end - first > 16:
-                if depth == 0:
-                    self.heap_select(first, end, end)
-                    self.sort_heap(first, end)
-                    break
-                depth -= 1
-                cut = self.partition(first, end)
-                todo.append((cut, end, depth))
-                end = cut
-        self.insert(0, last)
-
-    # ------------------------------------------------------------ heaps
-    def sift(self, first: int, hole: int, count: int, item: tuple[Any, int]) -> None:
-        """Put ``item`` into the heap of ``count`` items from ``first``, from ``hole`` down, then up."""
-        items, top, child = self.items, hole, hole
-        while child < (count - 1) // 2:
-            child = 2 * (child + 1)
-            if self.before(items[first + child], items[first + child - 1]):
-                child -= 1
-            items[first + hole] = items[first + child]
-            hole = child
-        if count % 2 == 0 and child == (count - 2) // 2:
-            child = 2 * child + 1
-            items[first + hole] = items[first + child]
-            hole = child
-        while hole > top and self.before(items[first + (hole - 1) // 2], item):
-            items[first + hole] = items[first + (hole - 1) // 2]
-            hole = (hole - 1) // 2
-        items[first + hole] = item
-
-    def heap_select(self, first: int, middle: int, last: int) -> None:
-        """Make the items that come first a heap between ``first`` and ``middle``."""
-        items, count = self.items, middle - first
-        for parent in range((count - 2) // 2, -1, -1):
-            self.sift(first, parent, count, items[first + parent])
-        for i in range(middle, last):
-            if self.before(items[i], items[first]):
-                item, items[i] = items[i], items[first]
-                self.sift(first, 0, count, item)
-
-    def sort_heap(self, first: int, last: int) -> None:
-        """Sort a heap."""
-        items = self.items
-        while last - first > 1:
-            last -= 1
-            item, items[last] = items[last], items[first]
-            self.sift(first, 0, last - first, item)
+_SORT_BY_INSERTION = 16
 
 
-def topk(values: list[Any], k: int, largest: bool, ordered: bool) -> list[int]:
-    """Where the k first elements of a row are."""
-    row = Row(values, largest)
-    if k * 64 <= len(values):
-        row.heap_select(0, k, len(values))
-        row.sort_heap(0, k)
+def top_order(values: np.ndarray, count: int) -> list[int]:
+    """The indices of the ``count`` largest of a row of numbers, without NaN, as torch orders them.
+
+    >>> top_order(np.ones(5), 3)
+    [2, 4, 3]
+    """
+    items = list(zip(values.tolist(), range(len(values))))
+    if count * 64 <= len(items):
+        _select_in_heap(items, 0, count, len(items))
+        _sort_heap(items, 0, count)
     else:
-        row.select(k - 1)
-        if ordered:
-            row.sort(k - 1)
-    return [place for _, place in row.items[:k]]
+        _nth_element(items, count - 1)
+        _sort(items, count - 1)
+    return [index for _, index in items[:count]]
 
 
-def order(values: list[Any]) -> list[int]:
-    """Where the elements of a row are in ascending order."""
-    row = Row(values, False)
-    row.sort(len(values))
-    return [place for _, place in row.items]
+# ---------------------------------------------------------------- partitions
+def _nth_element(items: Items, nth: int) -> None:
+    first, last, depth = 0, len(items), 2 * (len(items).bit_length() - 1)
+    while last - first > 3:
+        if depth == 0:
+            _select_in_heap(items, first, nth + 1, last)
+            items[first], items[nth] = items[nth], items[first]
+            return
+        depth -= 1
+        cut = _partition(items, first, last)
+        if cut <= nth:
+            first = cut
+        else:
+            last = cut
+    _insertion_sort(items, first, last)
 
 
-def quickselect(values: list[Any], k: int) -> int:
-    """Where the k-th smallest element of a row is: Hoare's selection, with the median of three as pivot."""
-    row = Row(values, False)
-    items = row.items
-    low, high = 0, len(items) - 1
-    while low < high:
-        if high == low + 1:
-            if row.before(items[high], items[low]):
-                row.swap(low, high)
-            break
-        row.swap((low + high) // 2, low + 1)
-        for a, b in ((low + 1, high), (low, high), (low + 1, low)):
-            if row.before(items[b], items[a]):
-                row.swap(a, b)
-        left, right, pivot = low + 1, high, items[low]
-        while True:
-            left += 1
-            while row.before(items[left], pivot):
-                left += 1
-            right -= 1
-            while row.before(pivot, items[right]):
-                right -= 1
-            if right < left:
-                break
-            row.swap(left, right)
-        row.swap(low, right)
-        if right <= k:
-            low = left
-        if right >= k:
-            high = right - 1
-    return items[k][1]
+def _sort(items: Items, last: int) -> None:
+    if last:
+        _sort_roughly(items, 0, last, 2 * (last.bit_length() - 1))
+        _insertion_sort(items, 0, min(last, _SORT_BY_INSERTION))
+        for place in range(_SORT_BY_INSERTION, last):
+            _insert(items, place)
+
+
+def _sort_roughly(items: Items, first: int, last: int, depth: int) -> None:
+    while last - first > _SORT_BY_INSERTION:
+        if depth == 0:
+            _select_in_heap(items, first, last, last)
+            _sort_heap(items, first, last)
+            return
+        depth -= 1
+        cut = _partition(items, first, last)
+        _sort_roughly(items, cut, last, depth)
+        last = cut
+
+
+def _partition(items: Items, first: int, last: int) -> int:
+    """Put the median of three at the front, and what belongs before it before the place returned."""
+    a, b, c = first + 1, first + (last - first) // 2, last - 1
+    at_a, at_b, at_c = items[a][0], items[b][0], items[c][0]
+    if at_a > at_b:
+        median = b if at_b > at_c else c if at_a > at_c else a
+    else:
+        median = a if at_a > at_c else c if at_b > at_c else b
+    items[first], items[median] = items[median], items[first]
+    pivot = items[first][0]
+    low, high = first + 1, last
+    while True:
+        while items[low][0] > pivot:
+            low += 1
+        high -= 1
+        while pivot > items[high][0]:
+            high -= 1
+        if low >= high:
+            return low
+        items[low], items[high] = items[high], items[low]
+        low += 1
+
+
+def _insertion_sort(items: Items, first: int, last: int) -> None:
+    for place in range(first + 1, last):
+        if items[place][0] > items[first][0]:
+            items.insert(first, items.pop(place))
+        else:
+            _insert(items, place)
+
+
+def _insert(items: Items, place: int) -> None:
+    item = items[place]
+    while item[0] > items[place - 1][0]:
+        items[place] = items[place - 1]
+        place -= 1
+    items[place] = item
+
+
+# ---------------------------------------------------------------- heaps, the smallest on top
+def _select_in_heap(items: Items, first: int, middle: int, last: int) -> None:
+    size = middle - first
+    for parent in range((size - 2) // 2, -1, -1):
+        _sift(items, first, parent, size, items[first + parent])
+    for place in range(middle, last):
+        if items[place][0] > items[first][0]:
+            item, items[place] = items[place], items[first]
+            _sift(items, first, 0, size, item)
+
+
+def _sort_heap(items: Items, first: int, last: int) -> None:
+    for end in range(last - 1, first, -1):
+        item, items[end] = items[end], items[first]
+        _sift(items, first, 0, end - first, item)
+
+
+def _sift(items: Items, first: int, hole: int, size: int, item: Item) -> None:
+    """Let the hole sink to the bottom along the smaller children, then let the item rise from there."""
+    top = child = hole
+    while child < (size - 1) // 2:
+        child = 2 * (child + 1)
+        if items[first + child][0] > items[first + child - 1][0]:
+            child -= 1
+        items[first + hole] = items[first + child]
+        hole = child
+    if size % 2 == 0 and child == (size - 2) // 2:
+        child = 2 * child + 1
+        items[first + hole] = items[first + child]
+        hole = child
+    parent = (hole - 1) // 2
+    while hole > top and items[first + parent][0] > item[0]:
+        items[first + hole] = items[first + parent]
+        hole, parent = parent, (parent - 1) // 2
+    items[first + hole] = item
