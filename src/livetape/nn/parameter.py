@@ -72,12 +72,12 @@ def _share(cls: Any, data: Any, requires_grad: bool) -> Any:
 
 def _adopt(data: Any, requires_grad: bool) -> Any:
     """A tensor of a class of its own stays one, and is marked as a parameter."""
-    twin = data.detach().requires_grad_(requires_grad)
-    if type(twin) is not type(data):
-        raise RuntimeError(
-            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
-            f"instance of the same type, but return type {type(twin).__name__} was found instead. To use the type as a "
-            "Parameter, please correct the detach() semantics defined by its __torch_dispatch__() implementation.")
+    twin = data.detach()
+    if type(twin) is type(data):
+        twin.requires_grad_(requires_grad)
+    else:
+        twin = _share(type(data), data, requires_grad)
+        twin.__dict__.update(data.__dict__)
     twin._is_param = True
     return twin
 

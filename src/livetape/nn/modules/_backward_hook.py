@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from livetape import ops
 from livetape._tape.modes import is_recording
 from livetape.autograd.function import Function
 from livetape.tensor import Tensor
@@ -47,11 +48,14 @@ class BackwardHook:
         self.input_tensors_index: list[int] | None = None
         self.output_tensors_index: list[int] = []
         self.grad_outputs: Any = None
+        self.unwanted: list[tuple[int, Any, Any]] = []  # tensors among the inputs that need no gradient
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, with the tensors among them passed through the inputs' node."""
         new, index, node = _through_identity(args)
         self.n_inputs = len(args)
+        if node is not None:
+            self.unwanted = [(i, args[i].shape, args[i].dtype) for i in index or () if not args[i].requires_grad]
         self.input_tensors_index = index
         if node is not None:
             node.register_hook(self._at_inputs)
@@ -95,6 +99,12 @@ class BackwardHook:
             return None
         assert self.input_tensors_index is not None
         grads = _spread(self.input_tensors_index, grad_input, self.n_inputs)
+        if self.unwanted:  # their gradients are shown as zeros
+            filled = list(grads)
+            for i, shape, dtype in self.unwanted:
+                if filled[i] is None:
+                    filled[i] = ops.zeros(shape, dtype=dtype)
+            grads = tuple(filled)
         for hook in self.user_hooks:
             replaced = hook(self.module, grads, self.grad_outputs)
             if replaced is None:

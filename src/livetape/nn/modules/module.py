@@ -27,7 +27,7 @@ from livetape.nn.modules._hooks import (
 from livetape.nn.modules._members import MemberMethods
 from livetape.nn.modules._names import typename
 from livetape.nn.modules._state import StateMethods, _IncompatibleKeys
-from livetape.nn.parameter import Buffer, Parameter, is_lazy
+from livetape.nn.parameter import Buffer, Parameter
 from livetape.tensor import Tensor
 
 __all__ = [
@@ -316,14 +316,11 @@ class Module(HookMethods, StateMethods, MemberMethods):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for name, param in self._parameters.items():
+        for param in self._parameters.values():
             if param is None:
                 continue
             with no_grad():
                 applied = fn(param)
-            if is_lazy(param):
-                self._parameters[name] = applied
-                continue
             param.data = applied
             grad = param.grad
             if grad is not None:
