@@ -156,8 +156,8 @@ def test_loading_tells_what_is_missing_unexpected_and_of_other_size():
         "Error(s) in loading state_dict for Full:\n\t"
         'Missing key(s) in state_dict: "child.bias". \n\t'
         'Unexpected key(s) in state_dict: "child.weight.more". \n\t'
-        "size mismatch for weight: copying a param with shape torch.Size([3]) from checkpoint, the shape in current model "
-        "is torch.Size([1]).\n\t"
+        "size mismatch for weight: copying a param with shape torch.Size([3]) from checkpoint, the shape in current "
+        "model is torch.Size([1]).\n\t"
         'While copying the parameter named "kept", expected torch.Tensor or Tensor-like object from checkpoint but '
         "received <class 'int'>")
     del state["weight"], state["kept"]
@@ -224,7 +224,8 @@ def test_conversions_keep_parameters():
     assert m.to(torch.ones(1)).weight.dtype is torch.float32
     bn = nn.BatchNorm1d(1).half()
     assert bn.running_mean.dtype is torch.float16 and bn.num_batches_tracked.dtype is torch.int64
-    with pytest.raises(TypeError, match=re.escape("to() received an invalid combination of arguments - got (int, int, int)")):
+    with pytest.raises(TypeError, match=re.escape("to() received an invalid combination of arguments - got (int, int, "
+                                                  "int)")):
         m.to(3, 4, 5)
 
 
@@ -323,7 +324,8 @@ def test_full_backward_hooks():
     assert x.grad.item() == 31.0
     bad = ones(nn.Linear(1, 1))
     bad.register_full_backward_hook(lambda k, gi, go: (gi[0], gi[0]))
-    with pytest.raises(RuntimeError, match="Backward hook returned an invalid number of grad_input, got 2, but expected 1"):
+    with pytest.raises(RuntimeError, match="Backward hook returned an invalid number of grad_input, got 2, but "
+                                           "expected 1"):
         bad(x[None]).sum().backward()
     with pytest.raises(RuntimeError, match="Cannot use both regular backward hooks and full backward hooks"):
         bad.register_backward_hook(print)
@@ -332,8 +334,8 @@ def test_full_backward_hooks():
 def test_backward_hooks_without_input_gradient():
     m, log = ones(nn.Linear(1, 1)), []
     m.register_full_backward_hook(lambda k, gi, go: log.append((gi, go[0].item())))
-    with pytest.warns(UserWarning, match="Full backward hook is firing when gradients are computed with respect to module "
-                                         "outputs since no inputs require gradients"):
+    with pytest.warns(UserWarning, match="Full backward hook is firing when gradients are computed with respect to "
+                                         "module outputs since no inputs require gradients"):
         m(torch.ones(1, 1)).sum().backward()
     assert log == [((None,), 1.0)]
     with torch.no_grad():
