@@ -90,13 +90,14 @@ def lerp(x: Any, end: Any, weight: Any) -> Any:
     if kind.itemsize == 2:
         weight = weight.astype(np.float32) if isinstance(weight, np.ndarray) else weight
         return lerp(x.astype(np.float32), end.astype(np.float32), weight).astype(kind)
-    span = end - x
+    span = np.subtract(end, x, out=...)
     if isinstance(weight, np.ndarray):
         return np.where(np.abs(weight) < 0.5, x + weight * span, end - span * (1 - weight))
-    number = kind.type(weight)
     if abs(weight) < 0.5:
-        return x + number * span
-    return end - span * (kind.type(1) - number)
+        np.multiply(span, kind.type(weight), out=span)
+        return np.add(x, span, out=span)
+    np.multiply(span, kind.type(1 - weight), out=span)
+    return np.subtract(end, span, out=span)
 
 
 def addcmul(x: Any, y: Any, z: Any, value: Any) -> Any:
@@ -107,9 +108,7 @@ def addcmul(x: Any, y: Any, z: Any, value: Any) -> Any:
     if kind.itemsize == 2 and kind.kind not in "iu":
         return addcmul(x.astype(np.float32), y.astype(np.float32), z.astype(np.float32), value).astype(kind)
     product = np.multiply(y if value == 1 else y * _number(kind, value), z, out=...)
-    if product.ndim >= x.ndim and product.shape == np.broadcast_shapes(product.shape, x.shape):
-        return np.add(x, product, out=product)
-    return x + product
+    return np.add(x, product, out=product if product.shape == x.shape else None)
 
 
 def addcdiv(x: Any, y: Any, z: Any, value: Any) -> Any:
@@ -117,7 +116,10 @@ def addcdiv(x: Any, y: Any, z: Any, value: Any) -> Any:
     kind = x.dtype
     if kind.itemsize == 2:
         return addcdiv(x.astype(np.float32), y.astype(np.float32), z.astype(np.float32), value).astype(kind)
-    return x + np.true_divide(y if value == 1 else y * _number(kind, value), z)
+    quotient = np.true_divide(y if value == 1 else y * _number(kind, value), z, out=...)
+    if quotient.shape == x.shape and quotient.dtype == x.dtype:
+        return np.add(x, quotient, out=quotient)
+    return x + quotient
 
 
 _C_TYPE = {"f": "float", "d": "double", "q": "int64_t", "l": "int64_t", "i": "int", "h": "int16_t", "b": "int8_t",

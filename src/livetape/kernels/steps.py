@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape.kernels.select import refuse
+from livetape.kernels.select import refuse, zero
 
 
 def sign(x: Any) -> Any:
@@ -16,7 +16,9 @@ def sign(x: Any) -> Any:
         return x.copy()
     if kind.kind in "iu":
         return np.sign(x)
-    return np.subtract(np.greater(x, 0).view(np.int8), np.less(x, 0).view(np.int8)).astype(kind)
+    nothing = zero(x)
+    above, below = np.greater(x, nothing, out=...), np.less(x, nothing, out=...)
+    return np.subtract(above.view(np.int8), below.view(np.int8)).astype(kind)
 
 
 def _real(label: str, x: Any) -> None:
@@ -86,6 +88,8 @@ def finite(x: Any, nan: float, posinf: float | None, neginf: float | None) -> An
         made.real = finite(x.real, nan, posinf, neginf)
         made.imag = finite(x.imag, nan, posinf, neginf)
         return made
+    if np.isfinite(x).all():
+        return x.copy()
     if posinf is None or neginf is None:
         limit = _largest(x.dtype)
         posinf = limit if posinf is None else posinf

@@ -88,6 +88,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
                       "future version of PyTorch. Use a boolean condition instead.", UserWarning, stacklevel=2)
     if isinstance(input, TensorBase) and isinstance(other, TensorBase) and input.dtype is other.dtype:
         return WHERE.apply((condition, input, other))
+    if isinstance(input, TensorBase) and input.dtype.category >= FLOAT and (type(other) is float or type(other) is int):
+        return WHERE.apply((condition, input, input.dtype.scalar(other)))
     kind = promote("where", input, other)
     return WHERE.apply((condition, _of_kind(input, kind), _of_kind(other, kind)))
 
@@ -169,10 +171,9 @@ fmin = _extreme("fmin", np.fmin, "The smaller of corresponding elements; NaN onl
 def _bounded(self: Any, min: Any, max: Any) -> Any:
     kind = of_numpy(self.dtype)
     if min is not None:
-        self = np.maximum(self, _bound(kind, min))
-    if max is not None:
-        self = np.minimum(self, _bound(kind, max))
-    return self
+        raised = np.maximum(self, _bound(kind, min), out=...)
+        return raised if max is None else np.minimum(raised, _bound(kind, max), out=raised)
+    return np.minimum(self, _bound(kind, max))
 
 
 def _bound(kind: dtype, value: Any) -> Any:
@@ -265,6 +266,11 @@ def _planned(name: str, self: Any, min: Any, max: Any) -> tuple[Any, tuple[Any, 
     return CLAMP, (min, max)
 
 
+def _is_plain(bound: Any) -> bool:
+    """Whether a bound is None or a number that every floating point type holds."""
+    return bound is None or ((type(bound) is float or type(bound) is int) and -3e4 < bound < 3e4)
+
+
 def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """Each element brought into ``[min, max]``, numbers or tensors (source: ``torch.clamp``).
 
@@ -276,6 +282,9 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     """
     if out is not None:
         return into(out, clamp, input, min, max)
+    if (_is_plain(min) and _is_plain(max) and isinstance(input, TensorBase) and input.dtype.category == FLOAT
+            and not min is max is None):
+        return CLAMP.apply((input, min, max))
     _check_clamp("clamp", input, min, max)
     op, values = _planned("clamp", input, min, max)
     if op is CLAMP:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import broadcast_error, note_call
-from livetape._tape.tensor import shape_of
-from livetape.dtypes import COMPLEX, SCALAR_TYPE, complex64, complex128, float16, float32, float64
+from livetape._tape.tensor import DEFAULT, IN_FUNCTION, shape_of
+from livetape.dtypes import COMPLEX, SCALAR_TYPE, complex64, complex128, dtype, float16, float32, float64
 from livetape.ops.basics import conj, storage_offset, sum_to
 from livetape.ops.choose import where
 from livetape.ops.indexing import SELECT
@@ -34,6 +34,16 @@ def _together(grad: Any) -> Any:
     return grad.clone().contiguous()
 
 
+def _retyped(view: Any, kind: dtype) -> Any:
+    """A view that has another dtype than its base."""
+    view.dtype = kind
+    if view.creation == DEFAULT:
+        # the history of an in-place change is kept in elements of the base, which these are not: an error, not a
+        # wrong gradient
+        view.creation = IN_FUNCTION
+    return view
+
+
 def view_as_real(input: Any) -> Any:
     """A view with one more dimension, of size 2: the real and the imaginary parts (source: ``torch.view_as_real``).
 
@@ -44,9 +54,7 @@ def view_as_real(input: Any) -> Any:
     must_be_tensors("view_as_real", input=input)
     if input.dtype.category != COMPLEX:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    view = VIEW_AS_REAL.apply((input,))
-    view.dtype = input.dtype.to_real()
-    return view
+    return _retyped(VIEW_AS_REAL.apply((input,)), input.dtype.to_real())
 
 
 def view_as_complex(input: Any) -> Any:
@@ -67,9 +75,7 @@ def view_as_complex(input: Any) -> Any:
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if storage_offset(input) % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    view = VIEW_AS_COMPLEX.apply((input,))
-    view.dtype = _COMPLEX[kind]
-    return view
+    return _retyped(VIEW_AS_COMPLEX.apply((input,)), _COMPLEX[kind])
 
 
 def real(input: Any) -> Any:
@@ -86,6 +92,14 @@ def imag(input: Any) -> Any:
     if input.dtype.category != COMPLEX:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return SELECT.apply((view_as_real(input), input.array.ndim, 1))
+
+
+def _set_real(self: Any, value: Any) -> None:
+    real(self).copy_(value)
+
+
+def _set_imag(self: Any, value: Any) -> None:
+    imag(self).copy_(value)
 
 
 # ---------------------------------------------------------------- complex numbers from their parts
@@ -209,4 +223,4 @@ FUNCTIONS = ["view_as_real", "view_as_complex", "real", "imag", "complex", "pola
 METHODS: dict[str, Any] = {
     "angle": angle, "conj": conj, "conj_physical": conj_physical, "conj_physical_": conj_physical_,
     "resolve_conj": resolve_conj, "resolve_neg": resolve_neg, "is_conj": is_conj, "is_neg": is_neg,
-    "real": property(real), "imag": property(imag)}
+    "real": property(real, _set_real), "imag": property(imag, _set_imag)}
