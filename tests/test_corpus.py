@@ -32,7 +32,7 @@ def parameter(case: dict[str, Any]) -> Any:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the runner forks")
-@pytest.mark.parametrize("case", map(parameter, CASES))
+@pytest.mark.parametrize("case", [parameter(case) for case in CASES])
 def test_case(case: dict[str, Any], worker: runner.Worker) -> None:
     outcome = worker.run(case["source"])
     reason = compare.difference(case, outcome)
