@@ -359,10 +359,10 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 
 # ---------------------------------------------------------------- filling what is there
 FILL = row("fill", lambda self, value: np.broadcast_to(scalar_array(value, _kind_like(self)), self.shape),
-           self=lambda grad: new_zeros(grad, *grad.shape))
+           self=lambda grad: zeros_like(grad))
 FILL_TENSOR = row("fill", lambda self, value: np.broadcast_to(value.astype(self.dtype), self.shape), tensors="self "
                                                                                                              "value",
-                  node="FillBackward1", key="fill.tensor", self=lambda grad: new_zeros(grad, *grad.shape),
+                  node="FillBackward1", key="fill.tensor", self=lambda grad: zeros_like(grad),
                   value=lambda grad: grad.sum())
 
 
@@ -392,7 +392,7 @@ def _need_0d(value: Any) -> None:
                            f"{value.array.ndim} dimensions.")
 
 
-ZERO = row("zero", lambda self: np.zeros_like(self), self=lambda grad: new_zeros(grad, *grad.shape))
+ZERO = row("zero", lambda self: np.zeros_like(self), self=lambda grad: zeros_like(grad))
 
 
 def zero_(self: Any) -> Any:

@@ -303,7 +303,9 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     ndim = input.array.ndim
     if not axes:
         return ROLL.apply((input, steps, ()))
-    return ROLL.apply((input, steps, tuple([wrap_dim(d, ndim, "roll") for d in axes]) if ndim else ()))
+    if not ndim:
+        raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
+    return ROLL.apply((input, steps, tuple([wrap_dim(d, ndim, "roll") for d in axes])))
 
 
 def _ints_or_one(name: str, value: Any, argument: str, position: int) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import broadcast_error
-from livetape._tape.tensor import from_array, shape_of, wrap
+from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
 from livetape.dtypes import INTEGER, SCALAR_TYPE, boolean, int32, int64
 from livetape.kernels.scatter import add_along, add_at, add_rows, along
 from livetape.ops.dims import as_int, is_integer, wrap_dim
@@ -54,6 +54,8 @@ def _narrowed(input: Any, dim: Any, start: Any, length: Any) -> tuple[int, int, 
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     at = wrap_dim(dim, len(size), "narrow")
+    if isinstance(start, TensorBase) and (start.array.ndim or start.array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     first, extent = as_int(start), size[at]
     if not -extent <= first <= extent:
         raise IndexError(f"start out of range (expected to be in range of [{-extent}, {extent}], but got {first})")
@@ -125,13 +127,22 @@ def index_select(input: Any, dim: Any, index: Any, *, out: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- along a dimension
-GATHER = row("gather", lambda self, dim, index: self[along(self.shape, dim, index)] if index.ndim else self.copy(),
-             tensors="self index",
+GATHER = row("gather", lambda self, dim, index: _gathered(self, dim, index), tensors="self index",
              self=lambda grad, self_size, dim, index: GATHER_BACKWARD.apply((grad, self_size, dim, index)))
 GATHER_BACKWARD = row("gather_backward",
                       lambda grad, size, dim, index: add_along(np.zeros(size, grad.dtype), dim, index, grad),
                       tensors="grad index", node="ScatterAddBackward0",
                       grad=lambda grad, dim, index: GATHER.apply((grad, dim, index)))
+
+
+def _gathered(self: Any, dim: int, index: Any) -> Any:
+    if not index.size:
+        return np.empty(index.shape, self.dtype)
+    if not index.ndim:
+        return self.copy() if not self.ndim else self[index]
+    if not self.ndim:
+        return self.reshape(1)[index]
+    return self[along(self.shape, dim, index)]
 
 
 def gather(input: Any, dim: Any, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
@@ -148,8 +159,9 @@ def gather(input: Any, dim: Any, index: Any, *, sparse_grad: bool = False, out: 
     size = shape_of(input)
     at = wrap_dim(dim, len(size), "gather")
     places = index.array
-    if not places.size and places.ndim != len(size):
-        return from_array(np.empty(places.shape, input.array.dtype))
+    if not places.size:  # any empty index will do
+        index = wrap(np.empty(places.shape, np.int64), int64, None)
+        return GATHER.apply((input, at, index))
     if index.dtype is not int64 and index.dtype is not int32:
         raise RuntimeError("gather(): Expected dtype int32/int64 for index")
     check_along("input", size, at, places)
@@ -188,6 +200,9 @@ def take_along_dim(input: Any, indices: Any, dim: Any = None, *, out: Any = None
     except ValueError:
         raise broadcast_error((*size[:at], 1, *size[at + 1:]), (*wanted[:at], 1, *wanted[at + 1:])) from None
     wide = expand(input, (*both[:at], size[at], *both[at + 1:]))
+    places = indices.array
+    if places.size and places.min() < 0:
+        indices = wrap(np.where(places < 0, places + size[at], places), indices.dtype, None)
     return gather(wide, at, expand(indices, (*both[:at], wanted[at], *both[at + 1:])))
 
 
@@ -310,6 +325,18 @@ def argwhere(input: Any) -> Any:
     return nonzero(input)
 
 
+def nonzero_static(input: Any, *, size: Any, fill_value: int = -1, out: Any = None) -> Any:
+    """As `nonzero`, cut or filled up to ``size`` rows (source: ``torch.nonzero_static``)."""
+    if out is not None:
+        return into(out, nonzero_static, input, size=size, fill_value=fill_value)
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, but got {size}")
+    found = np.argwhere(input.array)[:size]
+    made = np.full((size, input.array.ndim), fill_value, np.int64)
+    made[:len(found)] = found
+    return from_array(made)
+
+
 def unravel_index(indices: Any, shape: Any) -> Any:
     """The places in a tensor of a shape of flat positions, a tensor a dimension (source: ``torch.unravel_index``).
 
@@ -332,7 +359,9 @@ def unravel_index(indices: Any, shape: Any) -> Any:
 
 
 FUNCTIONS = [
-    "argwhere", "gather", "index_select", "masked_select", "narrow", "narrow_copy", "nonzero", "select", "take",
+    "argwhere", "gather", "index_select", "masked_select", "narrow", "narrow_copy", "nonzero", "nonzero_static",
+    "select",
+    "take",
     "take_along_dim", "unravel_index"]
 METHODS = {
     "argwhere": argwhere, "gather": gather, "index_select": index_select, "masked_select": masked_select,

@@ -43,6 +43,8 @@ def _fill_row(input: Any, mask: Any, value: Any) -> Any:
         if value.array.ndim:
             raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                                f"{value.array.ndim} dimension(s).")
+        if value.dtype.is_complex and not input.dtype.is_complex:
+            fits(value.array.item(), input.dtype)
         return MASKED_FILL_TENSOR
     if not isinstance(value, (int, float, complex, np.generic)):
         raise TypeError(f"masked_fill(): argument 'value' (position 2) must be Number, not {type(value).__name__}")

@@ -10,7 +10,7 @@ from livetape._tape.explain import broadcast_error
 from livetape._tape.modes import is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, needs_gradient
-from livetape.dtypes import int64
+from livetape.dtypes import SCALAR_TYPE, int64
 from livetape.kernels import sampling as draw
 from livetape.ops.basics import zeros_like
 from livetape.ops.dims import as_int, is_integer, no_overload
@@ -299,7 +299,7 @@ def log_normal_(self: Any, mean: Any = 1.0, std: Any = 2.0, *, generator: Any = 
 
 
 # ---------------------------------------------------------------- coins
-BERNOULLI = row("bernoulli", lambda self, bits: draw.bernoulli_from(bits, np.ascontiguousarray(self)),
+BERNOULLI = row("bernoulli", lambda self, bits: draw.bernoulli_from(bits, _in_order(self)),
                 self=lambda grad: zeros_like(grad))
 BERNOULLI_LIKE = row("bernoulli", lambda self, p, bits: draw.bernoulli(bits, self.shape, p, self.dtype),
                      node="NotImplemented", key="bernoulli.like", self=no_derivative("bernoulli"))
@@ -309,9 +309,13 @@ BERNOULLI_TENSOR = row("bernoulli", lambda self, p, bits: _coins(self, np.broadc
                        p=lambda grad, p_size: wrap(np.zeros(p_size, grad.array.dtype), grad.dtype, None))
 
 
+def _in_order(array: Any) -> Any:
+    return array if array.flags.c_contiguous else array.copy("C")
+
+
 def _coins(like: Any, p: Any, bits: Any) -> Any:
     if like.flags.c_contiguous:
-        return draw.bernoulli_from(bits, np.ascontiguousarray(p), like.dtype)
+        return draw.bernoulli_from(bits, _in_order(p), like.dtype)
     flat = np.ascontiguousarray(p.transpose(draw.memory_order(like))).reshape(-1)
     return draw.arranged(like, draw.bernoulli_from(bits, flat, like.dtype))
 
@@ -429,6 +433,8 @@ def multinomial(input: Any, num_samples: Any, replacement: bool = False, *, gene
     tensor([1])
     """
     if out is not None:
+        if out.dtype is not int64:
+            raise RuntimeError(f"multinomial expects Long tensor out, got: {SCALAR_TYPE[out.dtype]}")
         return into(out, multinomial, input, num_samples, replacement, generator=generator)
     need_tensor("multinomial", input)
     return MULTINOMIAL.apply((input, as_int(num_samples), replacement, bits_of("multinomial", generator)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.tensor import TensorBase, shape_of
+from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, int32, int64, of_numpy
 from livetape.kernels.scatter import add_along, add_rows, along, reduce_along
 from livetape.ops.basics import zeros
@@ -222,7 +222,12 @@ INDEX_FILL_TENSOR = row(
     "index_fill", lambda self, dim, index, value: _index_write(self, dim, index, as_value(self, value)),
     tensors="self index value", node="IndexFillBackward1", key="index_fill.tensor",
     self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
-    value=lambda grad, dim, index: INDEX_SELECT.apply((grad, dim, index)).sum())
+    value=lambda grad, dim, index: INDEX_SELECT.apply((grad, dim, _distinct(index))).sum())
+def _distinct(index: Any) -> Any:
+    """The index without repetitions: what is written twice counts once."""
+    return wrap(np.unique(index.array), index.dtype, None)
+
+
 def _scaled(grad: Any, alpha: Any) -> Any:
     return grad if alpha == 1 else grad * alpha
 

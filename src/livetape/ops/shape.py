@@ -331,9 +331,9 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     ndim = input.array.ndim
     from_ = [wrap_dim(d, ndim) for d in sources]
     to_ = [wrap_dim(d, ndim) for d in targets]
-    for label, dims in (("source", from_), ("destination", to_)):
+    for label, dims, given in (("source", from_, sources), ("destination", to_, targets)):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{label}` ({dims})")
+            raise RuntimeError(f"movedim: repeated dim in `{label}` ({list(given)})")
     if not ndim:
         return permute(input, ())
     order = [d for d in range(ndim) if d not in from_]
