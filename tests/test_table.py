@@ -17,6 +17,11 @@ from livetape.ops.table import TABLE
 SAMPLES = everything()
 
 
+def names(samples: list[Sample]) -> list[str]:
+    """An id for each sample, numbered so that all differ."""
+    return [f"{i}-{s!r}" for i, s in enumerate(samples)]
+
+
 def function_of(sample: Sample) -> Any:
     return reduce(getattr, sample.fn.split("."), torch)
 
@@ -71,7 +76,7 @@ def test_every_row_has_samples(key: str) -> None:
     assert any(s.key == key for s in SAMPLES), f"the row {key!r} has no samples"
 
 
-@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=repr)
+@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=names(DIFFERENTIABLE))
 def test_gradient_is_the_numeric_one(sample: Sample) -> None:
     call, inputs = as_function(sample)
     if not inputs:
@@ -79,7 +84,10 @@ def test_gradient_is_the_numeric_one(sample: Sample) -> None:
     assert gradcheck(call, tuple(inputs))
 
 
-@pytest.mark.parametrize("sample", [s for s in DIFFERENTIABLE if s.gradgrad], ids=repr)
+TWICE = [s for s in DIFFERENTIABLE if s.gradgrad]
+
+
+@pytest.mark.parametrize("sample", TWICE, ids=names(TWICE))
 def test_second_order_gradient_is_the_numeric_one(sample: Sample) -> None:
     call, inputs = as_function(sample)
     if not inputs:
@@ -87,7 +95,7 @@ def test_second_order_gradient_is_the_numeric_one(sample: Sample) -> None:
     assert gradgradcheck(call, tuple(inputs))
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=repr)
+@pytest.mark.parametrize("sample", SAMPLES, ids=names(SAMPLES))
 def test_single_precision_is_close_to_double(sample: Sample) -> None:
     fn = function_of(sample)
 
@@ -113,8 +121,10 @@ def _inplace_name(sample: Sample) -> str:
     return sample.fn.rsplit(".", 1)[-1] + "_"
 
 
-@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.inplace and hasattr(torch.Tensor, _inplace_name(s))
-                                    and isinstance(s.args[0], np.ndarray)], ids=repr)
+IN_PLACE = [s for s in SAMPLES if s.inplace and hasattr(torch.Tensor, _inplace_name(s)) and isinstance(s.args[0], np.ndarray)]
+
+
+@pytest.mark.parametrize("sample", IN_PLACE, ids=names(IN_PLACE))
 def test_in_place_equals_plain(sample: Sample) -> None:
     fn, change = function_of(sample), getattr(torch.Tensor, _inplace_name(sample))
     args, kwargs = to_tensors(sample.args, True), {k: to_tensors(v, True) for k, v in sample.kwargs.items()}

@@ -7,9 +7,11 @@ from typing import Any, Final
 from mypy_extensions import mypyc_attr
 
 from livetape._tape.elementwise import Elementwise
+from livetape._tape.modes import state
 from livetape._tape.promotion import of_number
 from livetape._tape.record import Op
 from livetape._tape.tensor import TensorBase, shape_of
+from livetape.dtypes import COMPLEX, FLOAT
 from livetape.ops import arithmetic, compare, indexing, products
 
 OPS: Final[Any] = arithmetic
@@ -30,6 +32,7 @@ MM: Final[Op] = _PRODUCTS.MM
 MATMUL: Final[Any] = _PRODUCTS.matmul
 NEG: Final[Any] = OPS.neg
 GETITEM: Final[Any] = _INDEXING.getitem
+SELECT: Final[Op] = _INDEXING.SELECT
 SETITEM: Final[Any] = _INDEXING.setitem
 AND: Final[Any] = _COMPARE.bitwise_and
 OR: Final[Any] = _COMPARE.bitwise_or
@@ -140,6 +143,8 @@ class Operators(TensorBase):
         return XOR(self, other) if is_operand(other) else NotImplemented
 
     def __invert__(self) -> Any:
+        if self.dtype.category >= FLOAT:
+            raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
         return NOT(self)
 
     def __lshift__(self, other: object) -> Any:
@@ -192,23 +197,23 @@ class Operators(TensorBase):
 
     def __lt__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
-            return LT.pair(self, other)
-        return LT.call2(self, other) if is_operand(other) else NotImplemented
+            return LT.pair(self, other) if self.dtype.category != COMPLEX else _COMPARE.lt(self, other)
+        return _COMPARE.lt(self, other) if is_operand(other) else NotImplemented
 
     def __le__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
-            return LE.pair(self, other)
-        return LE.call2(self, other) if is_operand(other) else NotImplemented
+            return LE.pair(self, other) if self.dtype.category != COMPLEX else _COMPARE.le(self, other)
+        return _COMPARE.le(self, other) if is_operand(other) else NotImplemented
 
     def __gt__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
-            return GT.pair(self, other)
-        return GT.call2(self, other) if is_operand(other) else NotImplemented
+            return GT.pair(self, other) if self.dtype.category != COMPLEX else _COMPARE.gt(self, other)
+        return _COMPARE.gt(self, other) if is_operand(other) else NotImplemented
 
     def __ge__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
-            return GE.pair(self, other)
-        return GE.call2(self, other) if is_operand(other) else NotImplemented
+            return GE.pair(self, other) if self.dtype.category != COMPLEX else _COMPARE.ge(self, other)
+        return _COMPARE.ge(self, other) if is_operand(other) else NotImplemented
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
@@ -224,6 +229,14 @@ class Operators(TensorBase):
         return id(self) >> 4
 
     def __getitem__(self, index: object) -> Any:
+        if type(index) is int and state.interposed == 0:
+            array = self.array
+            if array.ndim > 1:
+                try:
+                    row = array[index]
+                except IndexError:
+                    return GETITEM(self, index)  # with torch's words
+                return SELECT.finish_view((self, 0, index), row)
         return GETITEM(self, index)
 
     def __setitem__(self, index: object, value: object) -> None:

@@ -98,15 +98,15 @@ class Tensor(Operators):
     @property
     def grad(self) -> Any:
         """The gradient that backward() has accumulated, or None."""
-        if self.gradient is None and self.node is not None and needs_gradient(self) and not (
+        if self._gradient is None and self.node is not None and needs_gradient(self) and not (
                 self.extras is not None and self.extras.retains):
             warnings.warn(_NON_LEAF_GRAD, UserWarning, stacklevel=2)
-        return self.gradient
+        return self._gradient
 
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is None:
-            self.gradient = None
+            self._gradient = None
             return
         if not isinstance(value, TensorBase):
             raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
@@ -122,11 +122,11 @@ class Tensor(Operators):
         if shape_of(value) != shape_of(self):
             raise RuntimeError(f"attempting to assign a gradient of size '{list(shape_of(value))}' to a tensor of size "
                                f"'{list(shape_of(self))}'. Please ensure that the gradient and the tensor are the same size")
-        self.gradient = value
+        self._gradient = value
 
     @grad.deleter
     def grad(self) -> None:
-        self.gradient = None
+        self._gradient = None
 
     _grad = grad
 
@@ -423,8 +423,8 @@ class Tensor(Operators):
         twin = _like(type(self), self.array.copy("K"), self)
         memo[id(self)] = twin
         twin.recorded = self.recorded
-        if self.gradient is not None:
-            twin.gradient = self.gradient.__deepcopy__(memo)  # type: ignore[attr-defined]
+        if self._gradient is not None:
+            twin._gradient = self._gradient.__deepcopy__(memo)  # type: ignore[attr-defined]
         for key, value in self.__dict__.items():
             twin.__dict__[key] = _deepcopy(value, memo)
         return twin
@@ -465,7 +465,7 @@ class Tensor(Operators):
 
 
 Tensor.__module__ = "torch"
-_INTERNAL = {"array", "base", "creation", "extras", "gradient", "inference", "node", "recorded", "slot", "version",
+_INTERNAL = {"array", "base", "creation", "extras", "inference", "node", "recorded", "slot", "version",
              "view_version"}
 
 

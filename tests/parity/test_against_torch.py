@@ -79,7 +79,7 @@ def same(want: Any, got: Any) -> None:
     np.testing.assert_allclose(got.detach().numpy(), want.detach().resolve_conj().numpy(), rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=repr)
+@pytest.mark.parametrize("sample", SAMPLES, ids=[f"{i}-{s!r}" for i, s in enumerate(SAMPLES)])
 def test_sample(sample: Sample) -> None:
     want, want_grads = run(torch, sample)
     got, got_grads = run(livetape, sample)

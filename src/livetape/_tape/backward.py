@@ -417,16 +417,16 @@ def accumulate_grad(leaf: TensorBase, grad: TensorBase, exclusive: bool, create:
         grad = primitives.cast(grad, leaf.dtype)
     if grad.array.shape != leaf.array.shape:
         raise shape_mismatch(leaf, grad)
-    before = leaf.gradient
+    before = leaf._gradient
     if before is None:
         if create:
-            leaf.gradient = primitives.clone(grad)
+            leaf._gradient = primitives.clone(grad)
         elif exclusive and grad.array.flags.c_contiguous and grad.array.flags.writeable and not grad.recorded:
-            leaf.gradient = grad
+            leaf._gradient = grad
         else:
-            leaf.gradient = wrap(grad.array.copy(), grad.dtype, grad._size)
+            leaf._gradient = wrap(grad.array.copy(), grad.dtype, grad._size)
     elif create:
-        leaf.gradient = primitives.add(before, grad)
+        leaf._gradient = primitives.add(before, grad)
     else:
         add_arrays(before.array, grad.array, out=before.array)
         counter_of(before).value += 1
@@ -490,8 +490,8 @@ def run_output_hooks(extras: NodeExtras, grads: list[TensorBase | None]) -> bool
             g = grads[nr] if nr < len(grads) else None
             if tensor is not None and g is not None:
                 kept: TensorBase = tensor
-                before = kept.gradient
-                kept.gradient = primitives.clone(g) if before is None else primitives.add(before, g)
+                before = kept._gradient
+                kept._gradient = primitives.clone(g) if before is None else primitives.add(before, g)
                 ran = True
     return ran
 

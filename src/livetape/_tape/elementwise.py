@@ -49,7 +49,9 @@ class Elementwise(Op):
                 x = x.astype(kind.np)
         size = a._size
         out: Any
-        if size is SCALAR and self.is_ufunc:
+        if self.quick is not None and kind.category == FLOAT:
+            out = self.quick(x)
+        elif size is SCALAR and self.is_ufunc:
             out = self.kernel(x, out=...)
         else:
             out = self.kernel(x)
@@ -77,10 +79,10 @@ class Elementwise(Op):
                 if kind is not a.dtype:
                     node._metas = ((None, a.dtype),)
                 plan = self.plan(1)
-                if len(plan) == 1 and a.version is None and a.base is None and state.hooking == 0 and not state.watching:
-                    self.save_one(node, plan[0], a, None, result)
-                elif plan or state.watching:
+                if state.watching or state.hooking != 0 or a.version is not None or a.base is not None:
                     self.save(node, (a,), (result,), 1)
+                elif plan.count != 0:
+                    node._saved = self.kept(plan, (a,), result)
         return result
 
     # ------------------------------------------------------------ two arguments
@@ -103,7 +105,9 @@ class Elementwise(Op):
         if size is not other and size != other:
             return self.mixed(a, b)
         out: Any
-        if size is SCALAR and self.is_ufunc:
+        if self.quick is not None and kind.category == FLOAT:
+            out = self.quick(a.array, b.array)
+        elif size is SCALAR and self.is_ufunc:
             out = self.kernel(a.array, b.array, out=...)
         else:
             out = self.kernel(a.array, b.array)
@@ -125,7 +129,9 @@ class Elementwise(Op):
             return self.mixed(a, b)
         size = a._size
         out: Any
-        if size is SCALAR and self.is_ufunc:
+        if self.quick is not None and kind.category == FLOAT:
+            out = self.quick(a.array, kind.scalar(b))
+        elif size is SCALAR and self.is_ufunc:
             out = self.kernel(a.array, kind.scalar(b), out=...)
         else:
             out = self.kernel(a.array, kind.scalar(b))
@@ -207,32 +213,18 @@ class Elementwise(Op):
                 (shape_of(b), b.dtype) if isinstance(b, TensorBase) else None,
             )
         plan = self.plan(mask)
-        if state.watching or state.hooking != 0 or len(plan) > 1 or (
+        if plan.count == 0 and not state.watching:
+            return
+        if plan.count != 1 or state.watching or state.hooking != 0 or (
             isinstance(a, TensorBase) and (a.version is not None or a.base is not None)) or (
             isinstance(b, TensorBase) and (b.version is not None or b.base is not None)):
             self.save(node, (a, b), (result,), mask)
-        elif len(plan) == 1:
-            self.save_one(node, plan[0], a, b, result)
-
-    def save_one(self, node: Node, position: int, a: Any, b: Any, result: TensorBase) -> None:
-        """`save` for the plain case: one name, of values that nobody has changed in place."""
-        saved = self.saved[position]
-        if saved.kind == INPUT:
-            value = a if saved.index == 0 else b
-        elif saved.kind == RESULT:
-            value = result.array
+        elif plan.kind == INPUT:
+            node._saved = plan.only(a if plan.index == 0 else b)
+        elif plan.kind == RESULT:
+            node._saved = plan.only(result.array)
         else:
-            self.save(node, (a, b), (result,), 3)
-            return
-        count = len(self.saved)
-        if count == 1:
-            node._saved = (value,)
-        elif count == 2:
-            node._saved = (value, None) if position == 0 else (None, value)
-        else:
-            kept: list[Any] = [None] * count
-            kept[position] = value
-            node._saved = tuple(kept)
+            self.save(node, (a, b), (result,), mask)
 
     def run(self, values: tuple[Any, ...]) -> Any:
         count = len(values)

@@ -83,6 +83,30 @@ class Formula:
         self.takes_all = takes_all  # whether it takes the gradients of all outputs, as `grads`
 
 
+class Plan:
+    """What a node saves when certain inputs need a gradient: positions in Op.saved, the first one in full."""
+
+    __slots__ = ("count", "first", "index", "kind", "positions", "total")
+
+    def __init__(self, positions: tuple[int, ...], saved: list[Saved]) -> None:
+        self.positions = positions
+        self.count: i64 = len(positions)
+        self.total: i64 = len(saved)
+        self.first: i64 = positions[0] if positions else 0
+        self.kind: i64 = saved[self.first].kind if positions else 0
+        self.index: i64 = saved[self.first].index if positions else 0
+
+    def only(self, value: Any) -> tuple[Any, ...]:
+        """Node._saved for a plan of one name."""
+        if self.total == 1:
+            return (value,)
+        if self.total == 2:
+            return (value, None) if self.first == 0 else (None, value)
+        kept: list[Any] = [None] * self.total
+        kept[self.first] = value
+        return tuple(kept)
+
+
 class Packed:
     """A saved value that a pair of saved-tensor hooks keeps."""
 
@@ -115,11 +139,12 @@ class Op:
         self.outputs: i64 = 1
         self.promotes: i64 = SAME
         self.is_ufunc: bool = isinstance(kernel, np.ufunc)
+        self.quick: Any = None  # a kernel for floating point arrays that is quick where they are small
         self.saved: list[Saved] = []
         self.formulas: list[Formula] = []
         self.of_input: list[Formula | None] = [None] * len(tensors)
         self.differentiable: i64 = 0  # the inputs that have a formula, as bits
-        self.plans: list[tuple[int, ...] | None] = []
+        self.plans: list[Plan | None] = []
         self.node_class: Any = Node
         self.tangent: Any = None
         self.inplace_class: Any = None
@@ -157,15 +182,15 @@ class Op:
             self.differentiable |= 1 << place
         self.plans = [None] * (1 << len(self.tensors))
 
-    def plan(self, mask: i64) -> tuple[int, ...]:
-        """The saved names' positions that the inputs in ``mask`` need."""
+    def plan(self, mask: i64) -> Plan:
+        """What the gradients of the inputs in ``mask`` need."""
         known = self.plans[mask]
         if known is None:
             found: set[int] = set()
             for i, formula in enumerate(self.of_input):
                 if formula is not None and mask & (1 << i):
                     found.update(formula.needs)
-            known = tuple(sorted(found))
+            known = Plan(tuple(sorted(found)), self.saved)
             self.plans[mask] = known
         return known
 
@@ -229,7 +254,8 @@ class Op:
         if state.interposed != 0:
             done: TensorBase = interpose(self, (a, b), {}, self.run_plain)
             return done
-        out = self.kernel(a.array, b.array)
+        quick = self.quick
+        out = self.kernel(a.array, b.array) if quick is None else quick(a.array, b.array)
         result = wrap_like(out, a)
         if a.recorded or b.recorded or a.base is not None or b.base is not None:
             return self.record_one((a, b), result)
@@ -239,7 +265,9 @@ class Op:
         """`run` for the usual row: tensors in, one tensor out."""
         first = values[0]
         out: Any
-        if len(values) == 2 and len(self.tensor_at) == 2:
+        if self.quick is not None and isinstance(first, TensorBase) and first.dtype.category == FLOAT and len(values) == 1:
+            out = self.quick(first.array)
+        elif len(values) == 2 and len(self.tensor_at) == 2:
             second = values[1]
             out = self.kernel(first.array if isinstance(first, TensorBase) else first,
                               second.array if isinstance(second, TensorBase) else second)
@@ -292,14 +320,24 @@ class Op:
         if differs:
             self.note_metas(node, values, result)
         plan = self.plan(mask)
-        if plan and plain:
-            kept: list[Any] = [None] * len(self.saved)
-            for position in plan:
-                kept[position] = self.saved_value(self.saved[position], values, result)
-            node._saved = tuple(kept)
-        elif plan or state.watching:
+        if plain:
+            if plan.count != 0:
+                node._saved = self.kept(plan, values, result)
+        elif plan.count != 0 or state.watching:
             self.save(node, values, (result,), mask)
         return result
+
+    def kept(self, plan: Plan, values: tuple[Any, ...], result: TensorBase) -> tuple[Any, ...]:
+        """Node._saved in the plain case: nothing saved is a view or was ever changed, and no hooks pack it."""
+        if plan.count == 1:
+            if plan.kind == INPUT or plan.kind == PARAM:
+                return plan.only(values[plan.index])
+            if plan.kind == RESULT:
+                return plan.only(result.array)
+        found: list[Any] = [None] * plan.total
+        for position in plan.positions:
+            found[position] = self.saved_value(self.saved[position], values, result)
+        return tuple(found)
 
     def saved_value(self, saved: Saved, values: tuple[Any, ...], result: TensorBase) -> Any:
         """What to keep for a saved name, for a row of one output."""
@@ -334,15 +372,22 @@ class Op:
         if base.base is not None:
             refresh_view(base)
         recording = is_recording()
+        if type(array) is not NDARRAY:
+            array = np.asarray(array)
         view = make_view(base, array, DEFAULT if recording else NO_GRAD)
+        if array.dtype is not base.dtype.found:
+            view.dtype = of_numpy(array.dtype)
         if recording and base.recorded:
             node: Node = self.node_class()
             node._op = self
             node._edges = (edge_of(base),)
             view.node = node
             view.recorded = True
-            if state.watching or self.plan(1):
+            plan = self.plan(1)
+            if state.watching:
                 self.save(node, values, (view,), 1)
+            elif plan.count != 0:  # a view saves sizes and arguments, no tensors
+                node._saved = self.kept(plan, values, view)
         return view
 
     def first_tensor(self, values: tuple[Any, ...]) -> TensorBase | None:
@@ -430,11 +475,11 @@ class Op:
         if state.watching:
             note_line(node)
         plan = self.plan(mask)
-        if not plan:
+        if plan.count == 0:
             return
         kept: list[Any] = [None] * len(self.saved)
         versions: list[int] | None = None
-        for position in plan:
+        for position in plan.positions:
             saved = self.saved[position]
             kind = saved.kind
             if kind == INPUT:
@@ -513,7 +558,7 @@ class Op:
         for i, edge in enumerate(node._edges):
             if edge is not None:
                 mask |= 1 << i
-        for position in self.plan(mask):
+        for position in self.plan(mask).positions:
             saved = self.saved[position]
             if saved.kind == INPUT:
                 value = values[saved.index]
@@ -574,6 +619,8 @@ class Op:
                 if node._versions is not None:
                     expected = node._versions[position]
                 if version_of(value) != expected:
+                    if value.base is not None:
+                        refresh_view(value)
                     raise version_error(node, value, int(expected), int(version_of(value)))
                 return value
             if isinstance(value, Packed):

@@ -125,7 +125,7 @@ class TensorBase(Vertex):
     The attributes are the tape's own view of a tensor; `Tensor` adds torch's properties and methods.
     """
 
-    __slots__ = ("array", "base", "creation", "dtype", "extras", "gradient", "inference", "node", "output_nr",
+    __slots__ = ("_gradient", "array", "base", "creation", "dtype", "extras", "inference", "node", "output_nr",
                  "_size", "recorded", "version", "view_version")
 
     def __init__(self, *args: Any) -> None:
@@ -136,7 +136,7 @@ class TensorBase(Vertex):
         self.recorded: bool = False  # requires_grad
         self.node: Node | None = None  # grad_fn; stale for a view whose base has changed, see edge_of
         self.output_nr: i64 = 0
-        self.gradient: TensorBase | None = None
+        self._gradient: TensorBase | None = None
         self.base: TensorBase | None = None
         self.version: VersionCounter | None = None
         self.view_version: i64 = 0

@@ -153,7 +153,7 @@ def check_inplace(target: TensorBase, recording: bool) -> None:
         elif target.recorded and target.node is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     array = target.array
-    if 0 in array.strides:
+    if array.size and 0 in array.strides:
         for extent, stride in zip(array.shape, array.strides):
             if stride == 0 and extent > 1:
                 raise RuntimeError(

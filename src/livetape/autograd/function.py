@@ -26,7 +26,7 @@ from livetape._tape.tensor import (
 from livetape._tape.views import FREED, check_inplace, edge_of, needs_gradient, rebase_history
 from livetape.dtypes import FLOAT
 from livetape.ops.basics import cast, sum_to
-from livetape.ops.nodes import GradNode, node_class
+from livetape.ops.nodes import GradNode, next_function, node_class
 
 
 class _SavedOutput:
@@ -114,6 +114,13 @@ class FunctionCtx(GradNode):
 
     saved_variables = saved_tensors
     _released = False
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes of the tensors among the arguments, each with the number of the output that was used."""
+        return tuple([next_function(e) for e, meta in zip(self._edges, self._input_metas) if meta is not None])
+
+    __repr__ = object.__repr__
 
     def _unpacked(self, i: int) -> Any:
         kept = self._kept[i]  # type: ignore[index]
@@ -386,7 +393,7 @@ def _wrapped(ctx: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], record
         elif recording and output.node is None and output.recorded:
             result = make_view(output, output.array, NO_GRAD)
         wrapped.append(result)
-        metas.append((shape_of(result), result.dtype) if result.dtype.category >= FLOAT else None)
+        metas.append((shape_of(result), result.dtype))
     ctx._to_save = saved
     ctx._output_metas = metas
     if len(outputs) > 1:

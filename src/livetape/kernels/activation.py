@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from livetape.kernels.select import choose, log1p, number, real_kernel, refuse, zero, zero_where
+from livetape.kernels.select import LARGE, choose, log1p, number, real_kernel, refuse, zero, zero_where
+from livetape.kernels.small import relu_backward
 
 Array = Any
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -38,6 +39,8 @@ def threshold(x: Array, limit: float, value: float) -> Array:
 
 
 def threshold_backward(grad: Array, x: Array, limit: float) -> Array:
+    if limit == 0 and x.size < LARGE and x.dtype.kind == "f":
+        return relu_backward(grad, x)
     return zero_where(x <= number(x, limit), grad)
 
 
@@ -264,15 +267,47 @@ def _log_sigmoid_backward(grad: Array, x: Array) -> Array:
 
 
 # ---------------------------------------------------------------- gelu
-def _erf(x: Array, out: Array) -> Array:
-    from scipy.special import erf  # loaded when first needed: it takes longer than all of livetape
+# erf(x) for |x| <= 4 is x P(x x) / Q(x x) within one float32 ulp: the coefficients of Eigen's fast erf, highest first.
+_ERF_P = [np.array(c) for c in (
+    -2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05, -7.34990630326855e-04,
+    -2.95459980854025e-03, -1.60960333262415e-02)]
+_ERF_Q = [np.array(c) for c in (
+    -1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03, -1.42647390514189e-02)]
+_BLOCK = 1 << 12
 
-    return erf(x, out=out)
+
+def _horner(coefficients: list[Array], x: Array, out: Array) -> Array:
+    np.multiply(x, coefficients[0], out=out)
+    out += coefficients[1]
+    for coefficient in coefficients[2:]:
+        out *= x
+        out += coefficient
+    return out
+
+
+def _erf(x: Array) -> Array:
+    """erf in place, for a fresh array."""
+    if x.size < 1024 or x.dtype.char != "f" or not x.flags.c_contiguous:
+        from scipy.special import erf  # loaded when first needed: it takes longer than all of livetape
+
+        return erf(x, out=x)
+    flat = x.reshape(-1)
+    wide, square, quotient = np.empty((3, _BLOCK))
+    for start in range(0, flat.size, _BLOCK):
+        part = flat[start:start + _BLOCK]
+        y, s, q = wide[:part.size], square[:part.size], quotient[:part.size]
+        y[...] = part
+        np.minimum(np.maximum(y, -4.0, out=y), 4.0, out=y)
+        np.square(y, out=s)
+        y *= _horner(_ERF_P, s, q)
+        y /= _horner(_ERF_Q, s, q)
+        part[...] = y
+    return x
 
 
 def _gelu(x: Array) -> Array:
     y = np.multiply(x, number(x, _SQRT_HALF), out=...)
-    y = _erf(y, y)
+    y = _erf(y)
     y += number(x, 1.0)
     y *= x
     y *= number(x, 0.5)
@@ -286,7 +321,7 @@ def _gelu_backward(grad: Array, x: Array) -> Array:
     slope *= x
     slope *= number(x, _DENSITY)
     y = np.multiply(x, number(x, _SQRT_HALF), out=...)
-    y = _erf(y, y)
+    y = _erf(y)
     y += number(x, 1.0)
     y *= number(x, 0.5)
     slope += y

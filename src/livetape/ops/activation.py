@@ -9,6 +9,7 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import SCALAR_TYPE
 from livetape.kernels import activation as kernels
 from livetape.kernels.select import refuse
+from livetape.kernels.small import quick
 from livetape.ops import smooth
 from livetape.ops.basics import sum_to, zeros_like
 from livetape.ops.table import elementwise, row
@@ -20,6 +21,7 @@ THRESHOLD_BACKWARD = elementwise(
     self=lambda grad: zeros_like(grad))
 RELU = elementwise("relu", kernels.relu, params="self",
                    self=lambda grad, result: THRESHOLD_BACKWARD.apply((grad, result, 0)))
+RELU.quick = quick("relu")
 THRESHOLD = elementwise("threshold", kernels.threshold, params="self threshold value",
                         self=lambda grad, self, threshold: THRESHOLD_BACKWARD.apply((grad, self, threshold)))
 THRESHOLD.inplace_class = elementwise("threshold_", kernels.threshold, params="self threshold value",

@@ -9,6 +9,7 @@ import numpy as np
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, from_array
 from livetape.dtypes import BOOL, FLOAT, boolean
+from livetape.kernels.small import quick
 from livetape.ops.basics import zeros_like
 from livetape.ops.table import binary, elementwise, into, unary
 
@@ -365,6 +366,10 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 square = unary("square", np.square, "The square of each element.", promote="same", node="PowBackward0",
                self=lambda grad, self: grad * (2 * self))
 
+
+for _row, _name in ((ADD, "add"), (SUB, "subtract"), (mul.row, "multiply"), (DIV, "divide"), (neg.row, "negative"),
+                    (square.row, "square")):
+    _row.quick = quick(_name)
 
 FUNCTIONS = ["add", "sub", "subtract", "rsub", "mul", "multiply", "div", "divide", "true_divide", "floor_divide",
              "reciprocal", "neg", "negative", "positive", "remainder", "fmod", "pow", "float_power", "square"]

@@ -10,6 +10,7 @@ from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, primitives, rebase_history
 from livetape.dtypes import COMPLEX, FLOAT, dtype
+from livetape.kernels.small import sum_rows
 from livetape.ops.nodes import node_class
 from livetape.ops.table import elementwise, row
 from livetape.size import size_of
@@ -70,6 +71,8 @@ def detach(input: Any) -> Any:
 
 # ---------------------------------------------------------------- broadcasting undone
 def _sum_to(array: Any, size: Any) -> Any:
+    if array.ndim == 2 and len(size) == 1 and array.shape[1] == size[0]:
+        return sum_rows(array)
     extra = array.ndim - len(size)
     axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(size) if n == 1 and array.shape[i + extra] != 1)
     if axes:

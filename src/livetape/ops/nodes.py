@@ -23,7 +23,7 @@ class GradNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that this one leads to, each with the number of the output that was used."""
-        return tuple(_next_function(edge) for edge in self._edges)
+        return tuple(next_function(edge) for edge in self._edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -81,7 +81,8 @@ def _saved_value(node: GradNode, name: str) -> Any:
     raise AttributeError(f"'{type(node).__name__}' object has no attribute '_saved_{name}'")
 
 
-def _next_function(edge: Any) -> tuple[Any, int]:
+def next_function(edge: Any) -> tuple[Any, int]:
+    """What an edge leads to, as ``next_functions`` shows it."""
     if edge is None:
         return (None, 0)
     if isinstance(edge, Edge):

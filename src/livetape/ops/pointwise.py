@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from livetape.dtypes import BOOL, COMPLEX
+from livetape.kernels.small import quick
 from livetape.kernels.steps import sign
 from livetape.ops.choose import where
 from livetape.ops.nodes import node_class
@@ -62,6 +63,7 @@ def _rsqrt(x: Any) -> Any:
 
 
 sqrt = unary("sqrt", np.sqrt, "The square root of each element.", self=lambda grad, result: grad / (2 * result))
+sqrt.row.quick = quick("sqrt")
 rsqrt = unary("rsqrt", _rsqrt, "One over the square root of each element.",
               self=lambda grad, result: -0.5 * grad * (result * result * result))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from livetape._tape.explain import argument_error
 from livetape._tape.tensor import TensorBase, shape_of
+from livetape.kernels import small
 from livetape.ops import shape as shapes
 from livetape.ops.arithmetic import mul
 from livetape.ops.basics import sum_to
@@ -22,12 +23,12 @@ def _product(x: Any, y: Any) -> Any:
     """The matrix product of two matrices; half precision is summed in single precision."""
     if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
         return x.astype(np.float32).dot(y.astype(np.float32)).astype(x.dtype)
-    return x.dot(y)
+    return small.matmul(x, y)
 
 
 # ---------------------------------------------------------------- two matrices
 # The products with a transposed side are rows of their own: they spare a view in every backward.
-MM = row("mm", np.ndarray.dot, params="self mat2", tensors="self mat2",
+MM = row("mm", small.matmul, params="self mat2", tensors="self mat2",
          self=lambda grad, mat2: MM_NT.apply((grad, mat2)), mat2=lambda grad, self: MM_TN.apply((self, grad)))
 MM_NT = row("mm", lambda self, mat2: _product(self, mat2.T), tensors="self mat2", key="mm.nt", node="MmBackward0",
             self=lambda grad, mat2: MM.apply((grad, mat2)), mat2=lambda grad, self: MM_TN.apply((grad, self)))
@@ -196,6 +197,8 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
 
 # ---------------------------------------------------------------- products plus something
 def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, flipped: bool) -> Any:
+    if beta == 1 and alpha == 1 and self.ndim == 1 and self.itemsize > 2:
+        return small.affine(self, mat1, mat2)
     out = _product(mat1, mat2)
     if alpha != 1:
         out = out * out.dtype.type(alpha)

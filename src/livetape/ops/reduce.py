@@ -11,6 +11,7 @@ from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, uint8
 from livetape.kernels import reductions as kernels
+from livetape.kernels.small import quick
 from livetape.ops.basics import cast
 from livetape.ops.choose import dropped
 from livetape.ops.dims import is_integer, no_overload, numpy_names, reduced_size, reduction_dims, renamed, wrap_dim
@@ -98,6 +99,7 @@ def _sum_dim(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
 
 
 SUM = row("sum", _sum, self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False)))
+SUM.quick = quick("sum_all")
 SUM_TYPED = row("sum", lambda self, dtype: _sum_dim(self, None, False, dtype), key="sum.dtype",
                 self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False)))
 SUM_DIM = row("sum", _sum_dim, node="SumBackward1", key="sum.dim",
