@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-LIMIT = 32768  # elements of a tensor up to which ties are broken so
+LIMIT = 4096  # elements of a tensor up to which a selection breaks ties so
+SORT_LIMIT = 1024  # and a sort, which takes longer
 
 
 class Row:
@@ -153,9 +154,9 @@ def topk(values: list[Any], k: int, largest: bool, ordered: bool) -> list[int]:
     return [place for _, place in row.items[:k]]
 
 
-def order(values: list[Any]) -> list[int]:
-    """Where the elements of a row are in ascending order."""
-    row = Row(values, False)
+def order(values: list[Any], descending: bool) -> list[int]:
+    """Where the elements of a row are in ascending or descending order."""
+    row = Row(values, descending)
     row.sort(len(values))
     return [place for _, place in row.items]
 

@@ -12,6 +12,12 @@ LONG = 1024  # elements that one dot product adds
 TALL = 256  # rows that one vector-matrix product adds
 SHORT = 128  # rows of fewer elements are added by a matrix-vector product
 
+# typed loosely: NumPy's stubs have no bool for keepdims
+add: Any = np.add
+multiply: Any = np.multiply
+maximum: Any = np.maximum
+minimum: Any = np.minimum
+
 _ones: dict[Any, Any] = {}
 
 
@@ -45,7 +51,7 @@ def total(x: Any, axes: Any = None, keepdims: bool = False, kind: Any = None) ->
     additions does not depend on the number of threads.
     """
     if axes is None and kind is None and x.dtype.kind == "f" and x.size <= SMALL and not keepdims and x.itemsize > 2:
-        return np.add.reduce(x, axis=None)
+        return add.reduce(x, axis=None)
     if kind is None:
         kind = sum_kind(x)
     if kind.itemsize == 2 and kind.kind in "fV":
@@ -56,10 +62,10 @@ def total(x: Any, axes: Any = None, keepdims: bool = False, kind: Any = None) ->
                 x = x.astype(kind)
             elif x.dtype.kind == "b" and axes is None and not keepdims:
                 return np.array(np.count_nonzero(x), kind)
-            return np.add.reduce(x, axis=axes, keepdims=keepdims, dtype=kind)
+            return add.reduce(x, axis=axes, keepdims=keepdims, dtype=kind)
         x = x.astype(kind)
     if x.size <= SMALL or kind.kind not in "fc":
-        return np.add.reduce(x, axis=axes, keepdims=keepdims, dtype=kind)
+        return add.reduce(x, axis=axes, keepdims=keepdims, dtype=kind)
     axes = tuple(range(x.ndim)) if axes is None else axes
     return finish(_total(x, axes), axes, keepdims)
 
@@ -116,14 +122,14 @@ def _rows(x: Any) -> Any:
     """The sum of each row."""
     rows, count = x.shape
     if count < SHORT:
-        return np.matmul(x, ones(count, x.dtype)) if rows > 16 else np.add.reduce(x, axis=1)
+        return np.matmul(x, ones(count, x.dtype)) if rows > 16 else add.reduce(x, axis=1)
     if count <= LONG:
         return np.vecdot(x, ones(count, x.dtype))
     whole = count // LONG * LONG
     parts = np.vecdot(x[:, :whole].reshape(rows, -1, LONG), ones(LONG, x.dtype))
     found = _rows(np.ascontiguousarray(parts))
     if whole < count:
-        found += np.add.reduce(x[:, whole:], axis=1)
+        found += add.reduce(x[:, whole:], axis=1)
     return found
 
 
@@ -132,13 +138,13 @@ def _columns(x: Any) -> Any:
     outer, count, inner = x.shape
     if count <= TALL:
         if outer * 16 > x.size:  # little to do for each of many
-            return np.add.reduce(x, axis=1)
+            return add.reduce(x, axis=1)
         return np.matmul(ones(count, x.dtype), x)
     whole = count // TALL * TALL
     parts = np.matmul(ones(TALL, x.dtype), x[:, :whole].reshape(outer, -1, TALL, inner))
     found = _columns(parts)
     if whole < count:
-        found += np.add.reduce(x[:, whole:], axis=1)
+        found += add.reduce(x[:, whole:], axis=1)
     return found
 
 
@@ -150,6 +156,9 @@ def count_over(shape: Any, axes: Any) -> int:
 
 def mean(x: Any, axes: Any = None, keepdims: bool = False, kind: Any = None) -> Any:
     """The mean over ``axes``; float16 and bfloat16 are added in float32."""
+    if kind is None and x.dtype.kind == "f" and 0 < x.size <= SMALL and x.itemsize > 2:
+        found = add.reduce(x, axis=axes, keepdims=keepdims)
+        return found / x.dtype.type(x.size / found.size) if found.size else found
     kind = x.dtype if kind is None else kind
     count = count_over(x.shape, axes)
     if kind.itemsize == 2 and kind.kind in "fV":
@@ -167,8 +176,8 @@ def moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool = F
     kind = x.dtype
     if kind.kind == "f" and x.size <= SMALL and x.itemsize > 2:
         count, one = count_over(x.shape, axes), kind.type
-        centre = np.add.reduce(x, axis=axes, keepdims=True) / one(count)
-        spread = np.add.reduce(np.square(x - centre), axis=axes, keepdims=keepdims) / one(max(0.0, count - correction))
+        centre = add.reduce(x, axis=axes, keepdims=True) / one(count)
+        spread = add.reduce(np.square(x - centre), axis=axes, keepdims=keepdims) / one(max(0.0, count - correction))
         return np.sqrt(spread) if root else spread, centre if keepdims else centre.reshape(spread.shape)
     x = wide(x)
     count = count_over(x.shape, axes)
@@ -198,7 +207,7 @@ def product(x: Any, axes: Any, keepdims: bool, kind: Any) -> Any:
         if axes == (x.ndim - 1,):
             found = _row_products(x)
             return found.reshape(*x.shape[:-1], 1) if keepdims else found
-    return np.multiply.reduce(x, axis=axes, keepdims=keepdims, dtype=kind)
+    return multiply.reduce(x, axis=axes, keepdims=keepdims, dtype=kind)
 
 
 def _row_products(x: Any) -> Any:
@@ -208,7 +217,7 @@ def _row_products(x: Any) -> Any:
         if x.shape[-1] % 2:
             halves[..., 0] *= x[..., -1]
         x = halves
-    return np.multiply.reduce(x, axis=-1)
+    return multiply.reduce(x, axis=-1)
 
 
 # ---------------------------------------------------------------- norms and log-sum-exp
@@ -227,9 +236,9 @@ def vector_norm(x: Any, order: float, axes: Any, keepdims: bool) -> Any:
         return np.sqrt(total(np.square(x), axes, keepdims))
     size = np.absolute(x)
     if order == math.inf:
-        return np.maximum.reduce(size, axis=axes, keepdims=keepdims)
+        return maximum.reduce(size, axis=axes, keepdims=keepdims)
     if order == -math.inf:
-        return np.minimum.reduce(size, axis=axes, keepdims=keepdims)
+        return minimum.reduce(size, axis=axes, keepdims=keepdims)
     if order == 0:
         return total((x != 0).astype(size.dtype), axes, keepdims)
     if order == 1:
@@ -256,7 +265,7 @@ def logsumexp(x: Any, axes: Any, keepdims: bool) -> Any:
     axes = tuple(range(x.ndim)) if axes is None else axes
     if count_over(x.shape, axes):
         real = x.real if x.dtype.kind == "c" else x
-        top = np.maximum.reduce(real, axis=axes, keepdims=True)
+        top = maximum.reduce(real, axis=axes, keepdims=True)
         unbounded = np.isinf(top)
         if unbounded.any():
             top = np.where(unbounded, np.zeros((), top.dtype), top)

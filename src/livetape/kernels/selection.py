@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape.kernels import choice_of_equals as ties
+from livetape.kernels import choice_of_equals
 from livetape.kernels.reductions import is_half, wide
 
 FEW = 2048  # up to so many elements a stable sort is quickest
@@ -53,7 +53,9 @@ def _changes(values: Any) -> Any:
     """Where a sorted row goes on to another value; all NaN are one."""
     new = values[..., 1:] != values[..., :-1]
     if values.dtype.kind == "f":
-        new &= ~(np.isnan(values[..., 1:]) & np.isnan(values[..., :-1]))
+        absent = values != values
+        if absent.any():
+            new &= ~(absent[..., 1:] & absent[..., :-1])
     return new
 
 
@@ -74,6 +76,28 @@ def _restore_order(values: Any, order: Any) -> None:
     order[tied] = keys % count
 
 
+def sort_as_torch(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    """As `sort`, but equal elements are in the order in which torch's default, unstable sort leaves them."""
+    if x.ndim == 0 or x.shape[axis] <= 16 or x.size > choice_of_equals.SORT_LIMIT:
+        return sort(x, axis, descending)
+    rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    values, order = sort(rows, -1, descending)
+    _order_of_equals(rows, values, order, descending)
+    return np.moveaxis(values, -1, axis).copy("C"), np.moveaxis(order, -1, axis).copy("C")
+
+
+def _order_of_equals(rows: Any, values: Any, order: Any, descending: bool) -> None:
+    """Reorder the indices of equal elements as torch's unstable sort does, which is stable up to 16 elements."""
+    count = rows.shape[-1]
+    if count <= 16 or rows.size > choice_of_equals.SORT_LIMIT:
+        return
+    tied = ~_changes(wide(values)).all(axis=-1)
+    if tied.any():
+        flat, places = wide(rows).reshape(-1, count), order.reshape(-1, count)
+        for i in np.flatnonzero(tied):
+            places[i] = choice_of_equals.order(flat[i].tolist(), descending)
+
+
 def topk(x: Any, k: int, axis: int, largest: bool, ordered: bool) -> tuple[Any, Any]:
     """The k largest (or smallest) elements, in order if ``ordered``, and where each was."""
     if x.ndim == 0:
@@ -85,33 +109,35 @@ def topk(x: Any, k: int, axis: int, largest: bool, ordered: bool) -> tuple[Any, 
     if k == 0:
         return x[..., :0].copy(), np.zeros((*x.shape[:-1], 0), np.int64)
     if count <= 64 or k * 4 > count or x.dtype.kind == "V":
-        order = sort(x, -1, largest)[1][..., :k].copy()
+        ranked, order = sort(x, -1, largest)
+        order = order[..., :k].copy()
+        ranked = ranked[..., : k + 1]
     else:
         if largest:
             chosen = np.argpartition(x, count - k, axis=-1)[..., count - k:]
         else:
             chosen = np.argpartition(x, k - 1, axis=-1)[..., :k]
         chosen = np.sort(chosen, axis=-1)
-        order = take_last(chosen, sort(take_last(x, chosen), -1, largest)[1])
-    values = take_last(x, order)
-    if x.size <= ties.LIMIT:
-        _break_ties(wide(x), values, order, largest, ordered)
-        if not ordered:
-            values = take_last(x, order)
-    return values, order
+        ranked, inner = sort(take_last(x, chosen), -1, largest)
+        order = take_last(chosen, inner)
+    if x.size <= choice_of_equals.LIMIT:
+        _break_ties(wide(x), wide(ranked), order, k, largest, ordered)
+    return take_last(x, order), order
 
 
-def _break_ties(x: Any, values: Any, order: Any, largest: bool, ordered: bool) -> None:
-    """Take of equal elements those that torch takes."""
-    k = values.shape[-1]
-    last = wide(values[..., -1:])
+def _break_ties(x: Any, ranked: Any, order: Any, k: int, largest: bool, ordered: bool) -> None:
+    """Take of equal elements those that torch takes; ``ranked`` holds the k or k + 1 first elements of each row."""
+    rows = None
     if ordered:
-        tied = (_how_many(x, last, -1) > 1) | (~_changes(wide(values))).any(axis=-1)
-    else:
-        tied = np.ones(x.shape[:-1], np.bool_)
-    rows, places, flags = x.reshape(-1, x.shape[-1]), order.reshape(-1, k), tied.reshape(-1)
-    for i in np.flatnonzero(flags):
-        places[i] = ties.topk(rows[i].tolist(), k, largest, ordered)
+        tied = ~_changes(ranked).all(axis=-1)
+        if ranked.shape[-1] == k < x.shape[-1]:
+            tied |= _how_many(x, ranked[..., -1:], -1) > 1
+        if not tied.any():
+            return
+        rows = np.flatnonzero(tied)
+    values, places = x.reshape(-1, x.shape[-1]), order.reshape(-1, k)
+    for i in range(len(values)) if rows is None else rows:
+        places[i] = choice_of_equals.topk(values[i].tolist(), k, largest, ordered)
 
 
 def _how_many(x: Any, value: Any, axis: int) -> Any:
@@ -134,13 +160,13 @@ def kth(x: Any, k: int, axis: int) -> tuple[Any, Any]:
 def kth_by_partition(x: Any, k: int, axis: int) -> tuple[Any, Any]:
     """As `kth`, but of equal elements the one that torch's quickselect ends up with."""
     values, order = kth(x, k, axis)
-    if x.ndim == 0 or x.size > ties.LIMIT:
+    if x.ndim == 0 or x.size > choice_of_equals.LIMIT:
         return values, order
     same = _how_many(wide(x), wide(np.expand_dims(values, axis)), axis)
     if not np.any(same > 1):
         return values, order
     rows = np.moveaxis(wide(x), axis, -1).reshape(-1, x.shape[axis])
-    found = np.array([ties.quickselect(row.tolist(), k) for row in rows], np.int64).reshape(values.shape)
+    found = np.array([choice_of_equals.quickselect(row.tolist(), k) for row in rows], np.int64).reshape(values.shape)
     return values, np.where(same > 1, found, order)
 
 
@@ -183,9 +209,7 @@ def mode(x: Any, axis: int) -> tuple[Any, Any]:
         return x.copy(), np.zeros((), np.int64)
     rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
     values, order = sort(rows, -1, False)
-    if 16 < rows.shape[-1] and rows.size <= ties.LIMIT:
-        order = np.array([ties.order(row.tolist()) for row in wide(rows).reshape(-1, rows.shape[-1])],
-                         np.int64).reshape(rows.shape)
+    _order_of_equals(rows, values, order, False)
     places = np.arange(values.shape[-1])
     first = np.zeros(values.shape, np.int64)
     first[..., 1:] = np.where(values[..., 1:] != values[..., :-1], places[1:], 0)

@@ -9,6 +9,7 @@ import numpy as np
 from livetape import return_types
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, C_NAME, COMPLEX, SCALAR_TYPE
+from livetape.kernels import reductions
 from livetape.kernels import selection as kernels
 from livetape.ops.along import put
 from livetape.ops.choose import maximum, minimum
@@ -17,6 +18,8 @@ from livetape.ops.reduce import check_tensor, kept
 from livetape.ops.table import into, row
 
 _pair = tuple.__new__
+largest = reductions.maximum
+smallest = reductions.minimum
 
 
 def refuse_complex(label: str, input: Any) -> None:
@@ -50,8 +53,8 @@ def _evenly(grad: Any, self: Any, result: Any) -> Any:
 
 
 # ---------------------------------------------------------------- amax, amin, aminmax
-AMAX = row("amax", lambda self, dim, keepdim: np.maximum.reduce(self, axis=dim, keepdims=keepdim), self=_shared)
-AMIN = row("amin", lambda self, dim, keepdim: np.minimum.reduce(self, axis=dim, keepdims=keepdim), self=_shared)
+AMAX = row("amax", lambda self, dim, keepdim: largest.reduce(self, axis=dim, keepdims=keepdim), self=_shared)
+AMIN = row("amin", lambda self, dim, keepdim: smallest.reduce(self, axis=dim, keepdims=keepdim), self=_shared)
 
 
 def _both(grads: Any, self: Any, result0: Any, result1: Any, dim: Any, keepdim: bool) -> Any:
@@ -60,8 +63,8 @@ def _both(grads: Any, self: Any, result0: Any, result1: Any, dim: Any, keepdim: 
     return high if low is None else low if high is None else low + high
 
 
-AMINMAX = row("aminmax", lambda self, dim, keepdim: (np.minimum.reduce(self, axis=dim, keepdims=keepdim),
-                                                     np.maximum.reduce(self, axis=dim, keepdims=keepdim)),
+AMINMAX = row("aminmax", lambda self, dim, keepdim: (smallest.reduce(self, axis=dim, keepdims=keepdim),
+                                                     largest.reduce(self, axis=dim, keepdims=keepdim)),
               outputs=2, self=_both)
 
 
@@ -135,21 +138,21 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
 def _max_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    return np.maximum.reduce(self, axis=dim, keepdims=keepdim), np.asarray(self.argmax(dim, keepdims=keepdim))
+    return largest.reduce(self, axis=dim, keepdims=keepdim), np.asarray(self.argmax(dim, keepdims=keepdim))
 
 
 def _min_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    return np.minimum.reduce(self, axis=dim, keepdims=keepdim), np.asarray(self.argmin(dim, keepdims=keepdim))
+    return smallest.reduce(self, axis=dim, keepdims=keepdim), np.asarray(self.argmin(dim, keepdims=keepdim))
 
 
 def _put(grad: Any, result1: Any, self_size: Any, dim: int, keepdim: bool) -> Any:
     return put(grad, result1, self_size, dim, keepdim)
 
 
-MAX_ALL = row("max", lambda self: np.maximum.reduce(self, axis=None), node="MaxBackward1", self=_evenly)
-MIN_ALL = row("min", lambda self: np.minimum.reduce(self, axis=None), node="MinBackward1", self=_evenly)
+MAX_ALL = row("max", lambda self: largest.reduce(self, axis=None), node="MaxBackward1", self=_evenly)
+MIN_ALL = row("min", lambda self: smallest.reduce(self, axis=None), node="MinBackward1", self=_evenly)
 MAX_DIM = row("max", _max_dim, key="max.dim", outputs=2, self=_put)
 MIN_DIM = row("min", _min_dim, key="min.dim", outputs=2, self=_put)
 

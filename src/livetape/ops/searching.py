@@ -134,7 +134,8 @@ def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, r
         input = _number(input)
     _check_search(sorted_sequence, input, right, side, sorter)
     if sorter is not None:
-        sorted_sequence = sorted_sequence.gather(-1, sorter)
+        ordered: Any = sorted_sequence
+        sorted_sequence = ordered.gather(-1, sorter)
     return SEARCHSORTED.apply((sorted_sequence, input, kind, right or side == "right"))
 
 

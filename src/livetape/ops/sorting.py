@@ -23,10 +23,12 @@ def _put(grad: Any, result1: Any, self_size: Any, dim: int) -> Any:
 
 
 # ---------------------------------------------------------------- sort
-SORT = row("sort", lambda self, dim, descending: kernels.sort(self, dim, descending), outputs=2, self=_put)
-SORT_STABLE = row("sort", lambda self, dim, descending: kernels.sort(self, dim, descending), node="SortBackward1",
-                  key="sort.stable", outputs=2, self=_put)
-ARGSORT = row("argsort", lambda self, dim, descending: kernels.sort(self, dim, descending)[1])
+SORT = row("sort", lambda self, dim, descending: kernels.sort_as_torch(self, dim, descending), outputs=2, self=_put)
+SORT_STABLE = row("sort", lambda self, dim, descending, stable: (
+    kernels.sort if stable else kernels.sort_as_torch)(self, dim, descending), node="SortBackward1", key="sort.stable",
+    outputs=2, self=_put)
+ARGSORT = row("argsort", lambda self, dim, descending, stable: (
+    kernels.sort if stable else kernels.sort_as_torch)(self, dim, descending)[1])
 
 
 def _axis(name: str, input: Any, dim: Any) -> int:
@@ -44,9 +46,9 @@ def _axis(name: str, input: Any, dim: Any) -> int:
 
 @numpy_names
 def sort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None) -> Any:
-    """The elements in order along ``dim``, and where each was; equal ones keep their order, NaN are the largest.
+    """The elements in order along ``dim``, and where each was; NaN are the largest.
 
-    Source: ``torch.sort``.
+    With ``stable`` equal elements keep their order. Source: ``torch.sort``.
 
     >>> import livetape as torch
     >>> torch.sort(torch.tensor([3., 1., 2.]))
@@ -56,8 +58,10 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool | 
     """
     if out is not None:
         return into(out, sort, input, dim, descending, stable=stable)
-    op = SORT if stable is None else SORT_STABLE
-    return tuple.__new__(return_types.sort, op.apply((input, _axis("sort", input, dim), bool(descending))))
+    axis = _axis("sort", input, dim)
+    if stable is None:
+        return tuple.__new__(return_types.sort, SORT.apply((input, axis, bool(descending))))
+    return tuple.__new__(return_types.sort, SORT_STABLE.apply((input, axis, bool(descending), bool(stable))))
 
 
 @numpy_names
@@ -70,7 +74,7 @@ def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool
     """
     if out is not None:
         return into(out, argsort, input, dim, descending, stable=stable)
-    return ARGSORT.apply((input, _axis("argsort", input, dim), bool(descending)))
+    return ARGSORT.apply((input, _axis("argsort", input, dim), bool(descending), bool(stable)))
 
 
 def msort(input: Any, *, out: Any = None) -> Any:
@@ -172,7 +176,7 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
         above = np.ceil(ranks.array).astype(np.int64)
         found = lerp(found, TAKE_ANY.apply((ordered, from_array(above), ordered.array.ndim - 1)), weight)
     single = q.array.ndim == 0
-    found = found.squeeze(-1) if single else found.movedim(-1, 0)
+    found = found.squeeze_(-1) if single else found.movedim(-1, 0)
     if keepdim and ndim:
         lead = 0 if single else 1
         if dim is None:
