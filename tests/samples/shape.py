@@ -110,3 +110,5 @@ _DRAWN = [
                                                                                                                 1),
 ]
 SAMPLES: list[Sample] = [*_SHAPES, *_JOINED, *_DIAGONALS, *_FILLED, *_DRAWN]
+SAMPLES += [Sample("as_strided_scatter", "as_strided_scatter", (x, _n(2, 2), (2, 2), (1, 3), 1))
+            for x in (_n(3, 4), _n(12))]

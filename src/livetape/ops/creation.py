@@ -359,10 +359,12 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 
 # ---------------------------------------------------------------- filling what is there
 FILL = row("fill", lambda self, value: np.broadcast_to(scalar_array(value, _kind_like(self)), self.shape),
+           inplace_node="FillBackward2",
            self=lambda grad: zeros_like(grad))
 FILL_TENSOR = row("fill", lambda self, value: np.broadcast_to(value.astype(self.dtype), self.shape), tensors="self "
                                                                                                              "value",
-                  node="FillBackward1", key="fill.tensor", self=lambda grad: zeros_like(grad),
+                  node="FillBackward1", inplace_node="FillBackward3", key="fill.tensor",
+                  self=lambda grad: zeros_like(grad),
                   value=lambda grad: grad.sum())
 
 

@@ -73,6 +73,9 @@ NARROW_COPY = row("narrow_copy", lambda self, dim, start, end: self[(slice(None)
 
 def narrow_copy(input: Any, dim: Any, start: Any, length: Any) -> Any:
     """As `narrow`, but a copy (source: ``torch.narrow_copy``)."""
+    if is_integer(dim) and as_int(dim) >= input.array.ndim > 0:
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this "
+                           "error message be improved?  If so, please report an enhancement request to PyTorch.)")
     return NARROW_COPY.apply((input, *_narrowed(input, dim, start, length)))
 
 

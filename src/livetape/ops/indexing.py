@@ -5,7 +5,6 @@ Integers, slices, ``...`` and None are views, one operation each, as in torch; i
 
 from __future__ import annotations
 
-import math
 import warnings
 from operator import index as as_int
 from typing import Any
@@ -25,9 +24,10 @@ from livetape._tape.tensor import (
     wrap,
 )
 from livetape._tape.views import check_inplace, needs_gradient
-from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
+from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
 from livetape.kernels.scatter import add_at
-from livetape.ops.basics import copy_, sum_to, zeros_like
+from livetape.ops.basics import copy_, sum_to
+from livetape.ops.creation import FILL_TENSOR
 from livetape.ops.table import row
 
 FULL = slice(None)
@@ -458,38 +458,72 @@ def _full_name(value: Any) -> str:
     return type(value).__name__ if module == "builtins" else f"{module}.{type(value).__name__}"
 
 
-def _without_leading_ones(value: Any, keep: int) -> Any:
-    """A view of the value with no more dimensions than its target: leading ones are dropped."""
-    shape = value.array.shape
-    extra = 0
-    while extra < len(shape) - keep and shape[extra] == 1:
-        extra += 1
-    for _ in range(extra):
+def _without_leading_ones(value: Any) -> Any:
+    """A view of the value without the dimensions of one element that come first."""
+    for n in value.array.shape:
+        if n != 1:
+            break
         value = SELECT.apply((value, 0, 0))
     return value
 
 
+def _is_plain(index: Any) -> bool:
+    """Whether NumPy reads an index as torch does: an integer, or a tuple of integers and rising slices."""
+    if type(index) is int:
+        return True
+    if type(index) is slice:
+        return type(index.step) is not int or index.step > 0
+    if type(index) is not tuple:
+        return False
+    for item in index:
+        if type(item) is not int and (type(item) is not slice or (type(item.step) is int and item.step <= 0)):
+            return False
+    return True
+
+
 def setitem(self: Any, index: Any, value: Any) -> None:
     """``self[index] = value`` (source: ``torch.Tensor.__setitem__``)."""
+    recording = is_recording()
+    if _is_plain(index) and state.interposed == 0 and not (recording and needs_gradient(self)):
+        kind = type(value)
+        given: Any = None
+        if kind is float or kind is int or kind is bool:
+            given = value
+        elif isinstance(value, TensorBase) and value.dtype is self.dtype and not (recording and needs_gradient(value)):
+            given = value.array
+        if given is not None:
+            check_inplace(self, recording)
+            try:
+                self.array[index] = given
+            except (IndexError, ValueError, TypeError, OverflowError):
+                pass  # the long way finds torch's words, or a way
+            else:
+                counter_of(self).value += 1
+                return
     value = _as_value(self, value)
     if index is Ellipsis:
         _assign(self, value)
         return
+    if index is False:
+        return
     reading = read(shape_of(self), _as_tuple(index))
     target = sliced_by(self, reading, False)
-    if not reading.indices:
+    if not reading.indices or index is True:
         _assign(target, value)
         return
     indices = tuple([i for i in reading.indices if i is not _COVERED])
-    if value.dtype is not self.dtype and value.array.ndim:
+    if value.dtype is not self.dtype:
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
                            f"{SCALAR_TYPE[self.dtype]} for the destination and {SCALAR_TYPE[value.dtype]} for the "
                            "source.")
-    put_(target, indices, value)
+    put_(target, indices, _without_leading_ones(value))
 
 
 def _assign(target: Any, value: Any) -> None:
-    copy_(target, _without_leading_ones(value, target.array.ndim) if value.array.ndim > target.array.ndim else value)
+    if not value.array.ndim and target.array.ndim:
+        FILL_TENSOR.inplace(target, value)
+    else:
+        copy_(target, value if value.array.shape == target.array.shape else _without_leading_ones(value))
 
 
 def put_(target: Any, indices: Any, value: Any, accumulate: bool = False) -> Any:
@@ -507,4 +541,3 @@ def put_(target: Any, indices: Any, value: Any, accumulate: bool = False) -> Any
 
 FUNCTIONS: list[str] = []
 METHODS: dict[str, Any] = {}
-_UNUSED = (BOOL, math, zeros_like)

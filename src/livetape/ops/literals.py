@@ -344,6 +344,8 @@ def _shared(array: Any) -> Any:
     array = _accepted(array if type(array) is NDARRAY else np.asarray(array))
     if not array.flags.writeable:
         _warn_once("array", _READ_ONLY)
+    if isinstance(array.base, NDARRAY) and array.dtype.kind != "V":
+        array = np.asarray(memoryview(array))  # its storage begins here, not where the array's own base does
     return wrap(array, of_numpy(array.dtype), None)
 
 

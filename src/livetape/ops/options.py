@@ -62,6 +62,14 @@ def ints(name: str, args: tuple[Any, ...], given: Any = None, argument: str = "s
 
 def sizes(name: str, args: tuple[Any, ...], size: Any = None, argument: str = "size") -> tuple[int, ...]:
     """The size of a new tensor: several integers, one sequence of them, or the keyword ``size``."""
+    if size is None and args:
+        given = args[0] if len(args) == 1 and type(args[0]) is not int else args
+        if isinstance(given, (tuple, list)):
+            for n in given:
+                if type(n) is not int or n < 0:
+                    break
+            else:
+                return tuple(given)
     found = ints(name, args, size, argument)
     for n in found:
         if n < 0:

@@ -1,0 +1,114 @@
+"""View operations that copy: the same node under another name, and memory of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from livetape._tape.modes import state
+from livetape._tape.tensor import TensorBase, shape_of, wrap
+from livetape.ops.basics import as_strided, clone, detach, layout_of, storage_offset
+from livetape.ops.complexes import view_as_complex, view_as_real
+from livetape.ops.gathering import select
+from livetape.ops.indexing import ALIAS, SLICE
+from livetape.ops.joining import unbind
+from livetape.ops.nodes import node_class
+from livetape.ops.placing import check_slice
+from livetape.ops.shape import expand, permute, squeeze, t, transpose, unfold, unsqueeze, view
+from livetape.ops.splitting import split, split_with_sizes
+from livetape.ops.table import into, row
+
+
+def alias(input: Any) -> Any:
+    """A view of everything."""
+    return ALIAS.apply((input,))
+
+
+def slice_(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    """A range of slices, as a view."""
+    return SLICE.apply((input, dim, *slice(start, end, step).indices(shape_of(input)[dim])))
+
+
+def _copied(view_of: Any, name: str) -> Any:
+    """The copying twin of a view function."""
+
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is not None:
+            return into(out, function, *args, **kwargs)
+        found = view_of(*args, **kwargs)
+        if isinstance(found, TensorBase):
+            return _copy(found, {})
+        renamed: dict[int, Any] = {}
+        return tuple([_copy(one, renamed) for one in found])
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `{name.removesuffix('_copy')}`, but a copy (source: ``torch.{name}``)."
+    return function
+
+
+def _copy(found: Any, renamed: dict[int, Any]) -> Any:
+    """A copy of a view that takes over its node; the outputs of one node keep sharing one."""
+    if state.interposed != 0:
+        return clone(found)
+    made = wrap(found.array.copy(), found.dtype, None)
+    node = found.node
+    if found.recorded and node is not None:
+        twin = renamed.get(id(node))
+        if twin is None:
+            twin = renamed[id(node)] = node_class(type(node).__name__ + "_copy")()
+            for part in ("_op", "_edges", "_saved", "_versions", "_metas", "_extras"):
+                setattr(twin, part, getattr(node, part))
+        made.node, made.output_nr, made.recorded = twin, found.output_nr, True
+    return made
+
+
+alias_copy = _copied(alias, "alias_copy")
+as_strided_copy = _copied(as_strided, "as_strided_copy")
+detach_copy = _copied(detach, "detach_copy")
+expand_copy = _copied(expand, "expand_copy")
+permute_copy = _copied(permute, "permute_copy")
+select_copy = _copied(select, "select_copy")
+slice_copy = _copied(slice_, "slice_copy")
+split_copy = _copied(split, "split_copy")
+split_with_sizes_copy = _copied(split_with_sizes, "split_with_sizes_copy")
+squeeze_copy = _copied(squeeze, "squeeze_copy")
+t_copy = _copied(t, "t_copy")
+transpose_copy = _copied(transpose, "transpose_copy")
+unbind_copy = _copied(unbind, "unbind_copy")
+unfold_copy = _copied(unfold, "unfold_copy")
+unsqueeze_copy = _copied(unsqueeze, "unsqueeze_copy")
+view_as_complex_copy = _copied(view_as_complex, "view_as_complex_copy")
+view_as_real_copy = _copied(view_as_real, "view_as_real_copy")
+view_copy = _copied(view, "view_copy")
+
+
+def _with_strided(self: Any, src: Any, size: Any, stride: Any, storage_offset: int) -> Any:
+    out = self.copy("C")
+    flat = out.reshape(-1)
+    place = np.lib.stride_tricks.as_strided(flat[storage_offset:], size, [s * flat.itemsize for s in stride])
+    place[...] = src
+    return out
+
+
+AS_STRIDED_SCATTER = row(
+    "as_strided_scatter", _with_strided, tensors="self src",
+    self=lambda grad, src_size, size, stride, storage_offset:
+        AS_STRIDED_SCATTER.apply((grad, grad.new_zeros(src_size), size, stride, storage_offset)),
+    src=lambda grad, size, stride, storage_offset: as_strided(grad.contiguous(), size, stride, storage_offset))
+
+
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """A copy with ``src`` in the place of a view by strides (source: ``torch.as_strided_scatter``)."""
+    check_slice(src, tuple(size))
+    whole = input if layout_of(input.array) is None else input.contiguous()
+    start = 0 if storage_offset is None else storage_offset - _here(input)
+    return AS_STRIDED_SCATTER.apply((whole, src, tuple(size), tuple(stride), start))
+
+
+_here = storage_offset
+FUNCTIONS = [
+    "alias_copy", "as_strided_copy", "as_strided_scatter", "detach_copy", "expand_copy", "permute_copy", "select_copy",
+    "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy",
+    "unfold_copy", "unsqueeze_copy", "view_as_complex_copy", "view_as_real_copy", "view_copy"]
+METHODS = {"as_strided_scatter": as_strided_scatter}
