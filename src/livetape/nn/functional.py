@@ -8,6 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from livetape import ops
+from livetape.nn._attention import multi_head_attention_forward, scaled_dot_product_attention
+
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 # What torch names in both places: torch.x and torch.nn.functional.x are one function.
 _SHARED = (

@@ -32,6 +32,7 @@ from livetape.nn.modules.activation import (
     Tanhshrink,
     Threshold,
 )
+from livetape.nn.modules.attention import MultiheadAttention
 from livetape.nn.modules.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
@@ -144,6 +145,13 @@ from livetape.nn.modules.pooling import (
     MaxUnpool3d,
 )
 from livetape.nn.modules.sparse import Embedding, EmbeddingBag
+from livetape.nn.modules.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from livetape.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 
 __all__ = [name for name in dir() if name[0].isupper()]

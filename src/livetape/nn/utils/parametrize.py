@@ -1,4 +1,5 @@
-"""Parametrizations: parameters that are computed from others at every access (source: ``torch.nn.utils.parametrize``)."""
+"""Parametrizations: parameters that are computed from others at every access (source:
+``torch.nn.utils.parametrize``)."""
 
 from __future__ import annotations
 
@@ -48,8 +49,9 @@ def _check_kept(what: str, before: Any, after: Any, names: tuple[str, str]) -> N
     for attribute in ("dtype", "shape"):
         old, new = getattr(before, attribute), getattr(after, attribute)
         if old != new:
-            raise ValueError(f"Registering a parametrization may not change the {attribute} of the tensor, unless {what} "
-                             f"is enabled.\n{names[0].format(attribute)}: {old}\n{names[1].format(attribute)}: {new}")
+            raise ValueError(f"Registering a parametrization may not change the {attribute} of the tensor, unless "
+                             f"{what} is enabled.\n{names[0].format(attribute)}: {old}\n{names[1].format(attribute)}: "
+                             f"{new}")
 
 
 class ParametrizationList(ModuleList):
@@ -86,8 +88,8 @@ class ParametrizationList(ModuleList):
         else:
             for i, part in enumerate(new):
                 if not isinstance(part, Tensor):
-                    raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
-                                     f"element {i} of the sequence with type {type(part).__name__}.")
+                    raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                                     f"Got element {i} of the sequence with type {type(part).__name__}.")
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
                 part.requires_grad_(original.requires_grad)
@@ -116,8 +118,8 @@ class ParametrizationList(ModuleList):
                 if not isinstance(value, Sequence):
                     raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
                 if len(value) != self.ntensors:
-                    raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a "
-                                     f"sequence of length {len(value)}.")
+                    raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. "
+                                     f"Got a sequence of length {len(value)}.")
                 parts = list(value)
             for i, (part, own) in enumerate(zip(parts, self._originals(), strict=True)):
                 name = "original" if self.is_tensor else f"original{i}"
@@ -126,8 +128,8 @@ class ParametrizationList(ModuleList):
                                      + type(part).__name__)
                 if own.dtype != part.dtype:
                     which = "The tensor" if self.is_tensor else f"Tensor {i}"
-                    raise ValueError(f"{which} returned by `right_inverse` has dtype {part.dtype} while `{name}` has dtype "
-                                     f"{own.dtype}")
+                    raise ValueError(f"{which} returned by `right_inverse` has dtype {part.dtype} while `{name}` has "
+                                     f"dtype {own.dtype}")
                 own.data = part.data
 
     def forward(self) -> Any:
@@ -249,8 +251,8 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         value = getattr(module, tensor_name)
         original = Parameter(value.detach()) if value.requires_grad else value
     else:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms "
-                         "of a sequence of tensors.")
+        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
+                         "terms of a sequence of tensors.")
     delattr(module.__class__, tensor_name)
     del module.parametrizations[tensor_name]
     _register(module, tensor_name, original)

@@ -123,11 +123,12 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} "
                            f"(batch_size={input.size(1)})")
     if any(a < b for a, b in zip(counts, counts[1:])):
-        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-                           "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
+        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
+                           "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
                            "requirement if you do not need ONNX exportability.")
     if counts and counts[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is "
+                           "<= 0")
     indices = None
     if order is not None:
         indices = ops.tensor(order, dtype=dtypes.int64)
@@ -145,8 +146,8 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     longest = len(sizes)
     if total_length is not None:
         if total_length < longest:
-            raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
-                             f"total_length={total_length} and max sequence length being {longest}")
+            raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but "
+                             f"got total_length={total_length} and max sequence length being {longest}")
     lengths = [sum(size > i for size in sizes) for i in range(sizes[0])]
     steps, start = [], 0
     for size in sizes:
@@ -169,7 +170,8 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
                  padding_side: str = "right") -> Tensor:
     """Stack sequences (L, *) of different lengths, padded to the longest: (T, B, *) or (B, T, *)."""
     if not isinstance(sequences, Iterable):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
+                           f"{type(sequences)}")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     found = list(sequences.unbind(0)) if isinstance(sequences, Tensor) else list(sequences)

@@ -36,7 +36,8 @@ def swapped(module: Any, tensors: dict[str, Any], tie_weights: bool = True, stri
         if missing:
             text.append("Missing key(s): {}.".format(", ".join(repr(name) for name in missing)))
         if text:
-            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(text)))
+            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(),
+                                                                                  "\n\t".join(text)))
     wanted = dict(tensors)
     if tie_weights:
         for name, tensor in tensors.items():
@@ -44,8 +45,8 @@ def swapped(module: Any, tensors: dict[str, Any], tie_weights: bool = True, stri
                 if other not in wanted:
                     wanted[other] = tensor
                 elif other != name and tensors[other] is not tensor:
-                    raise ValueError(f"functional_call got multiple values for keys {sorted([name, other])}, which are tied. "
-                                     "Consider using tie_weights=False")
+                    raise ValueError(f"functional_call got multiple values for keys {sorted([name, other])}, which are "
+                                     "tied. Consider using tie_weights=False")
     undo: list[Any] = []
     try:
         for name, tensor in wanted.items():
