@@ -35,7 +35,7 @@ def to_tensors(library: Any, value: Any, leaves: list[Any]) -> Any:
             tensor.requires_grad_()
             leaves.append(tensor)
         return tensor
-    if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
+    if isinstance(value, (list, tuple)):
         return type(value)(to_tensors(library, v, leaves) for v in value)
     return value
 
