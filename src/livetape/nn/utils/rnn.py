@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -122,7 +123,7 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     if len(counts) != input.size(1):
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} "
                            f"(batch_size={input.size(1)})")
-    if any(a < b for a, b in zip(counts, counts[1:])):
+    if any(a < b for a, b in itertools.pairwise(counts)):
         raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
                            "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
                            "requirement if you do not need ONNX exportability.")
