@@ -47,11 +47,11 @@ def narrow(input: Any, dim: Any, start: Any, length: Any) -> Any:
     return SLICE.apply((input, *_narrowed(input, dim, start, length), 1))
 
 
-def _narrowed(input: Any, dim: Any, start: Any, length: Any) -> tuple[int, int, int]:
+def _narrowed(input: Any, dim: Any, start: Any, length: Any, copies: bool = False) -> tuple[int, int, int]:
     size = shape_of(input)
     if not size:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    if length < 0:
+    if length < 0 and not copies:
         raise RuntimeError("narrow(): length must be non-negative.")
     at = wrap_dim(dim, len(size), "narrow")
     if isinstance(start, TensorBase) and (start.array.ndim or start.array.dtype.kind not in "iu"):
@@ -61,7 +61,7 @@ def _narrowed(input: Any, dim: Any, start: Any, length: Any) -> tuple[int, int, 
         raise IndexError(f"start out of range (expected to be in range of [{-extent}, {extent}], but got {first})")
     if first < 0:
         first += extent
-    if first > extent - length:
+    if first > extent - length or length < 0:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({extent}).")
     return at, first, first + length
 
@@ -76,7 +76,7 @@ def narrow_copy(input: Any, dim: Any, start: Any, length: Any) -> Any:
     if is_integer(dim) and as_int(dim) >= input.array.ndim > 0:
         raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this "
                            "error message be improved?  If so, please report an enhancement request to PyTorch.)")
-    return NARROW_COPY.apply((input, *_narrowed(input, dim, start, length)))
+    return NARROW_COPY.apply((input, *_narrowed(input, dim, start, length, True)))
 
 
 # ---------------------------------------------------------------- whole slices
