@@ -77,8 +77,10 @@ def flat_along(shape: Any, dim: int, index: Any) -> Any:
 
 def add_along(total: Any, dim: int, index: Any, values: Any) -> Any:
     """Add ``values`` to ``total`` where ``index`` says along a dimension; repetitions count."""
-    if not index.ndim:
-        total += values
+    if not index.size:
+        return total
+    if not index.ndim or not total.ndim:
+        total += values.reshape(total.shape) if values.size == 1 else values.sum()
         return total
     if total.flags.c_contiguous and total.dtype.kind not in "bV":
         flat = flat_along(total.shape, dim, index).reshape(-1)

@@ -130,7 +130,7 @@ def randperm(n: Any, *, generator: Any = None, out: Any = None, dtype: Any = Non
     >>> import livetape as torch
     >>> _ = torch.manual_seed(0)
     >>> torch.randperm(5)
-    tensor([4, 1, 2, 0, 3])
+    tensor([4, 0, 1, 3, 2])
     """
     if not is_integer(n):
         raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
