@@ -144,6 +144,7 @@ from livetape.nn.modules.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
+from livetape.nn.modules.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from livetape.nn.modules.sparse import Embedding, EmbeddingBag
 from livetape.nn.modules.transformer import (
     Transformer,
