@@ -224,7 +224,10 @@ def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out
     >>> torch.arange(1, 10, 3)
     tensor([1, 4, 7])
     """
-    start, end, step = _range_arguments("arange", args, start, end, step)
+    if len(args) == 1 and type(args[0]) is int and start is None and end is None and step is None:
+        start, end, step = 0, args[0], 1
+    else:
+        start, end, step = _range_arguments("arange", args, start, end, step)
     if type(start) is type(end) is type(step) is int:
         unset = int64
     else:

@@ -74,7 +74,8 @@ NARROW_COPY = row("narrow_copy", lambda self, dim, start, end: self[(slice(None)
 def narrow_copy(input: Any, dim: Any, start: Any, length: Any) -> Any:
     """As `narrow`, but a copy (source: ``torch.narrow_copy``)."""
     if is_integer(dim) and as_int(dim) >= input.array.ndim > 0:
-        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this "
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could "
+                           "this "
                            "error message be improved?  If so, please report an enhancement request to PyTorch.)")
     return NARROW_COPY.apply((input, *_narrowed(input, dim, start, length, True)))
 
@@ -102,8 +103,11 @@ def check_range(index: Any, extent: int, text: str | None = None, kind: type[Exc
                 dim: int = 0) -> None:
     """Raise torch's error if an index is outside 0 .. extent - 1."""
     if index.size:
-        low, high = index.min(), index.max()
-        if low < 0 or high >= extent:
+        if index.dtype == np.int64:  # negative ones are the largest unsigned ones: one pass instead of two
+            wrong = int(index.view(np.uint64).max()) >= extent
+        else:
+            wrong = int(index.min()) < 0 or int(index.max()) >= extent
+        if wrong:
             flat = index.reshape(-1)
             bad = int(flat[(flat < 0) | (flat >= extent)][0])
             raise kind(text or f"index {bad} is out of bounds for dimension {dim} with size {extent}")

@@ -404,9 +404,29 @@ def sliced_by(self: Any, reading: Reading, alias: bool) -> Any:
     if not reading.steps:
         return ALIAS.apply((self,))
     view = self
+    if state.interposed != 0:
+        for step in reading.steps:
+            view = step[0].apply((view, *step[1:]))
+        return view
     for step in reading.steps:
-        view = step[0].apply((view, *step[1:]))
+        op = step[0]
+        rest = step[1:]
+        view = op.finish_view((view, *rest), op.kernel(view.array, *rest))
     return view
+
+
+def _is_plain(index: Any) -> bool:
+    """Whether NumPy reads an index as torch does: an integer, or a tuple of integers and rising slices."""
+    if type(index) is int:
+        return True
+    if type(index) is slice:
+        return type(index.step) is not int or index.step > 0
+    if type(index) is not tuple:
+        return False
+    for item in index:
+        if type(item) is not int and (type(item) is not slice or (type(item.step) is int and item.step <= 0)):
+            return False
+    return True
 
 
 # ---------------------------------------------------------------- x[index]
@@ -425,11 +445,20 @@ def getitem(self: Any, index: Any) -> Any:
         shape = self.array.shape
         if not shape:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        return SLICE.apply((self, 0, *_bounds(index, shape[0])))
+        start, end, step = _bounds(index, shape[0])
+        if state.interposed == 0:
+            return SLICE.finish_view((self, 0, start, end, step), self.array[start:end:step])
+        return SLICE.apply((self, 0, start, end, step))
     if index is None:
         return UNSQUEEZE.apply((self, 0))
     if index is Ellipsis:
         return ALIAS.apply((self,))
+    recording = is_recording()
+    if type(index) is tuple and state.interposed == 0 and _is_plain(index) and not (recording and needs_gradient(self)):
+        try:
+            return make_view(self, self.array[(*index, ...)], DEFAULT if recording else NO_GRAD)
+        except (IndexError, TypeError, ValueError):
+            pass  # the long way finds torch's words
     reading = read(shape_of(self), _as_tuple(index))
     indices = reading.indices
     if not indices:
@@ -465,20 +494,6 @@ def _without_leading_ones(value: Any) -> Any:
             break
         value = SELECT.apply((value, 0, 0))
     return value
-
-
-def _is_plain(index: Any) -> bool:
-    """Whether NumPy reads an index as torch does: an integer, or a tuple of integers and rising slices."""
-    if type(index) is int:
-        return True
-    if type(index) is slice:
-        return type(index.step) is not int or index.step > 0
-    if type(index) is not tuple:
-        return False
-    for item in index:
-        if type(item) is not int and (type(item) is not slice or (type(item.step) is int and item.step <= 0)):
-            return False
-    return True
 
 
 def setitem(self: Any, index: Any, value: Any) -> None:

@@ -38,6 +38,14 @@ def _joined_mixed(inputs: Any, dim: int) -> Any:
 
 
 def _cat(inputs: Any, dim: int) -> Any:
+    ndim, kind = inputs[0].ndim, inputs[0].dtype
+    for array in inputs:
+        if array.ndim != ndim or array.dtype is not kind:
+            return _cat_mixed(inputs, dim)
+    return in_order(np.concatenate(inputs, dim))
+
+
+def _cat_mixed(inputs: Any, dim: int) -> Any:
     ndim = max([a.ndim for a in inputs])
     for array in inputs:
         if array.ndim != ndim:  # empty: torch leaves such out
@@ -61,8 +69,20 @@ def _cat_backward(grad: Any, sizes: Any, dim: int) -> list[Any]:
 
 CAT = row("cat", _cat, tensors="inputs", listed=True,
           inputs=lambda grad, inputs_size, dim: _cat_backward(grad, inputs_size, dim))
-STACK = row("stack", lambda inputs, dim: _joined([a[(*(FULL,) * dim, None)] for a in inputs], dim), tensors="inputs",
+STACK = row("stack", lambda inputs, dim: _stack(inputs, dim), tensors="inputs",
             listed=True, inputs=lambda grad, inputs_size, dim: list(UNBIND.apply((grad, dim))))
+
+
+def _stack(inputs: Any, dim: int) -> Any:
+    if dim == 0 and inputs[0].ndim:
+        return _joined(inputs, 0).reshape(len(inputs), *inputs[0].shape)
+    return _joined([a[(*(FULL,) * dim, None)] for a in inputs], dim)
+
+
+def _slices_of(self: Any, dim: int) -> list[Any]:
+    if dim == 0 and self.ndim > 1:
+        return list(self)
+    return [self[(*(FULL,) * dim, i, ...)] for i in range(self.shape[dim])]
 
 
 def _unbind_backward(grads: Any, self_size: Any, dim: int) -> Any:
@@ -71,8 +91,7 @@ def _unbind_backward(grads: Any, self_size: Any, dim: int) -> Any:
     return STACK.apply(([zeros(size, kind) if g is None else g for g in grads], dim))
 
 
-UNBIND = row("unbind", lambda self, dim: [self[(*(FULL,) * dim, i, ...)] for i in range(self.shape[dim])], view=True,
-             outputs=0, self=_unbind_backward)
+UNBIND = row("unbind", _slices_of, view=True, outputs=0, self=_unbind_backward)
 
 
 def tensor_list(name: str, tensors: Any) -> Any:
