@@ -28,7 +28,7 @@ def arange_values(start: Any, end: Any, step: Any, dtype: Any, closed: bool = Fa
         if int(step) == 0:
             raise ValueError("step must be nonzero")
         start, end, step = (int(v) for v in (start, end, step)) if not whole else (start, end, step)
-        return np.arange(start, end, step, np.int64).astype(dtype, copy=False)
+        return np.arange(start, end, step, dtype=np.int64).astype(dtype, copy=False)
     if closed and dtype.itemsize == 2:
         start, end, step = (float(np.float32(v)) for v in (start, end, step))
         count = math.floor(float(np.float32(np.float32(end - start) / np.float32(step)) + np.float32(1)))

@@ -39,7 +39,7 @@ def _select(self: Any, dim: int, index: int) -> Any:
 
 
 def _select_backward(grad: Any, size: Any, dim: int, index: int) -> Any:
-    total = np.zeros(size, grad.dtype)
+    total: Any = np.zeros(size, grad.dtype)
     total[(*(FULL,) * dim, index)] = grad
     return total
 
@@ -66,7 +66,7 @@ def _slice(self: Any, dim: int, start: int, end: int, step: int) -> Any:
 
 
 def _slice_backward(grad: Any, size: Any, dim: int, start: int, end: int, step: int) -> Any:
-    total = np.zeros(size, grad.dtype)
+    total: Any = np.zeros(size, grad.dtype)
     total[(*(FULL,) * dim, slice(start, end, step))] = grad
     return total
 

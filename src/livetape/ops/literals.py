@@ -176,7 +176,7 @@ def _from_sequence(data: Any, kind: dtype | None) -> Any:
     if not kinds <= _PYTHON_KINDS:
         return _from_mixed(data, shape, kind)
     if complex in kinds:
-        natural = np.complex128
+        natural: Any = np.complex128
         found = default.dtype.to_complex()
     elif float in kinds or not kinds:
         natural = np.float64

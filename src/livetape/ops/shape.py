@@ -103,7 +103,7 @@ def resolve(wanted: tuple[int, ...], count: int) -> tuple[int, ...]:
     return (*wanted[:unknown], count // known, *wanted[unknown + 1:])
 
 
-def _view_dtype(input: Any, kind: dtype) -> Any:
+def _view_dtype(input: Any, kind: Any) -> Any:
     """The same bytes read as another dtype; gradients do not flow through."""
     array = input.array
     have, want = input.dtype.itemsize, kind.itemsize
