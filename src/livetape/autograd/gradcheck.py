@@ -356,7 +356,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
             warnings.warn(f"Input #{k} requires gradient and is not a double precision floating point or complex. This "
                           "check will likely fail if all the inputs are not of double precision floating point or "
                           "complex. ", stacklevel=4)
-        if any(s == 0 and n > 1 for s, n in zip(input.array.strides, input.array.shape)):
+        if input.array.size and any(s == 0 and n > 1 for s, n in zip(input.array.strides, input.array.shape)):
             raise RuntimeError(
                 f"The {k}th input has a dimension with stride 0. gradcheck only supports inputs that are "
                 "non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous "
@@ -411,7 +411,7 @@ def _uniform(shape: tuple[int, ...], kind: Any) -> Any:
     """Numbers in [-1, 1) from the default generator, drawn as torch draws them."""
     if kind.kind == "c":
         return _uniform((*shape, 2), np.empty(0, kind).real.dtype).view(kind).reshape(shape)
-    return (unit(default_generator.bits, shape, kind) * 2 - 1).astype(kind)
+    return np.asarray(unit(default_generator.bits, shape, kind) * 2 - 1, kind)  # 0-d too
 
 
 def _random_like(output: Any, strided: bool) -> Any:
