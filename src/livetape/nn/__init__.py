@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from livetape.nn import functional, init, modules, parameter, utils
+from livetape.nn import functional, init, modules, parallel, parameter, utils
 from livetape.nn.modules import *  # noqa: F403
+from livetape.nn.parallel import DataParallel
 from livetape.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "functional",
-           "init",
-           "modules", "parameter", "utils", *modules.__all__]
+__all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs",
+           "functional", "init", "modules", "parallel", "parameter", "utils", *modules.__all__]
 
 
 def factory_kwargs(kwargs: dict[str, object] | None) -> dict[str, object]:

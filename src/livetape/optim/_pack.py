@@ -54,7 +54,7 @@ class Pack:
             return 0.0
         step = -1.0
         for param, array, state, count, mean, square, largest, into, grad_into in self.members:
-            grad = param.gradient
+            grad = param._gradient
             if (grad is None or param.array is not array or states.get(param) is not state
                     or state["step"].array is not count or state["exp_avg"].array is not mean
                     or state["exp_avg_sq"].array is not square
@@ -85,7 +85,7 @@ def make_pack(params: list[Any], states: Any, kinds: tuple[Any, ...], amsgrad: b
     for param in params:
         if param.array.size > LIMIT or param.dtype not in kinds:
             continue
-        if param.gradient is None or id(param) in seen:
+        if param._gradient is None or id(param) in seen:
             return None
         seen.add(id(param))
         state = states.get(param)

@@ -137,7 +137,7 @@ class Adam(Optimizer):
 
         slow = False
         for param in params:
-            grad = param.gradient
+            grad = param._gradient
             if grad is None or (packed and param in pack.inside):  # type: ignore[union-attr]
                 continue
             if param.dtype is not kind:

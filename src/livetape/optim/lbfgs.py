@@ -44,7 +44,7 @@ class LBFGS(Optimizer):
     def _gather_flat_grad(self) -> Array:
         parts = []
         for param in self._params:
-            grad = param.gradient
+            grad = param._gradient
             array = np.zeros(param.array.shape, param.array.dtype) if grad is None else grad.array
             parts.append(_real(np.ascontiguousarray(array)).reshape(-1))
         return np.concatenate(parts)

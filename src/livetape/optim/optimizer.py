@@ -237,7 +237,7 @@ class Optimizer:
         if set_to_none:
             for group in self.param_groups:
                 for param in group["params"]:
-                    param.gradient = None
+                    param._gradient = None
             return
         for group in self.param_groups:
             for param in group["params"]:

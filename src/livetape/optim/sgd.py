@@ -69,7 +69,7 @@ class SGD(Optimizer):
         kind = rate = shrink = None
         slow = False
         for param in group["params"]:
-            grad = param.gradient
+            grad = param._gradient
             if grad is None:
                 continue
             if param.dtype is not kind:
@@ -92,7 +92,7 @@ class SGD(Optimizer):
         slow = False
         states = self.state
         for param in group["params"]:
-            grad = param.gradient
+            grad = param._gradient
             if grad is None:
                 continue
             if param.dtype is not kind:

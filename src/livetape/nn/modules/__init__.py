@@ -32,6 +32,7 @@ from livetape.nn.modules.activation import (
     Tanhshrink,
     Threshold,
 )
+from livetape.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from livetape.nn.modules.attention import MultiheadAttention
 from livetape.nn.modules.batchnorm import (
     BatchNorm1d,

@@ -117,7 +117,7 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Errors for an input of the wrong dtype or shape."""
-        kind = self._parameters[self._flat_weights_names[0]] if self._flat_weights_names[0] in self._parameters else None
+        kind = self._parameters.get(self._flat_weights_names[0])
         if kind is not None and input.dtype is not kind.dtype:
             raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind.dtype}). Convert "
                              f"input: input.to({kind.dtype}), or convert model: model.to({input.dtype})")
