@@ -14,6 +14,7 @@ import livetape as torch
 from livetape.autograd.gradcheck import gradcheck, gradgradcheck
 from livetape.ops.table import TABLE
 
+pytestmark = pytest.mark.filterwarnings("ignore:index_reduce:UserWarning")
 SAMPLES = everything()
 
 

@@ -45,7 +45,9 @@ def binary_error(name: str, *values: Any) -> Exception:
 
 
 def note_call(error: BaseException, name: str, values: Any) -> None:
-    """Say in a note which operation failed, on what."""
+    """Say in a note which operation failed, on what; the innermost operation speaks."""
+    if any("livetape: in " in note for note in getattr(error, "__notes__", ())):
+        return
     shown = [f"{v.dtype!r}{list(shape_of(v))}" if isinstance(v, TensorBase) else repr(v)[:40] for v in values]
     error.add_note(f"livetape: in {name}({', '.join(shown)})")
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from mypy_extensions import i64, mypyc_attr
 
-from livetape._tape.explain import result_version_error, version_error
+from livetape._tape.explain import note_call, result_version_error, version_error
 from livetape._tape.modes import interpose, is_recording, local, saved_hooks, state
 from livetape._tape.tensor import (
     DEFAULT,
@@ -227,7 +227,11 @@ class Op:
         """Run the kernel on ``values``, one for each of `params`, and record."""
         if state.interposed != 0:
             return interpose(self, values, {}, self.run_plain)
-        return self.run(values)
+        try:
+            return self.run(values)
+        except (RuntimeError, IndexError, ValueError) as error:
+            note_call(error, self.name, values)
+            raise
 
     def run_plain(self, *values: Any) -> Any:
         """`apply` below the interposers."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error
+from livetape._tape.explain import argument_error, note_call
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.kernels import small
 from livetape.ops import shape as shapes
@@ -38,15 +38,26 @@ MM_HALF = row("mm", _product, params="self mat2", tensors="self mat2", key="mm.h
               self=lambda grad, mat2: MM_NT.apply((grad, mat2)), mat2=lambda grad, self: MM_TN.apply((self, grad)))
 
 
-def _check_mm(x: Any, y: Any, words: str = "mat1 and mat2") -> None:
+def _refused(message: str, name: str, *tensors: Any) -> RuntimeError:
+    """Torch's error, with a note on the call."""
+    error = RuntimeError(message)
+    note_call(error, name, tensors)
+    return error
+
+
+def _check_mm(x: Any, y: Any, name: str = "mm") -> None:
     (n, k), (m, p) = shape_of(x), shape_of(y)
     if k != m:
-        raise RuntimeError(f"{words} shapes cannot be multiplied ({n}x{k} and {m}x{p})")
+        error = _refused(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {m}x{p})", name, x, y)
+        error.add_note(f"livetape: the last dimension of the first ({k}) must equal the first of the second ({m}).")
+        raise error
 
 
 def _same_dtype(x: Any, y: Any, words: str = "expected m1 and m2 to have the same dtype, but got: {} != {}") -> None:
     if x.dtype is not y.dtype:
-        raise RuntimeError(words.format(_NAMES[x.dtype.name], _NAMES[y.dtype.name]))
+        error = _refused(words.format(_NAMES[x.dtype.name], _NAMES[y.dtype.name]), "mm", x, y)
+        error.add_note("livetape: bring both to one dtype, for example with .float() or .to(other.dtype).")
+        raise error
 
 
 def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
@@ -184,7 +195,8 @@ def _check_bmm(x: Any, y: Any, first: str = "batch1", second: str = "batch2") ->
     b, _, k = shape_of(x)
     c, m, _ = shape_of(y)
     if (b, k) != (c, m):
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: [{c}, {m}].")
+        raise _refused(f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: [{c}, {m}].", "bmm",
+                       x, y)
 
 
 def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
@@ -441,8 +453,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if not isinstance(input, TensorBase):
         raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if input.dtype is not weight.dtype:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {_SCALARS[input.dtype.name]} and "
-                           f"{_SCALARS[weight.dtype.name]}")
+        raise _refused(f"mat1 and mat2 must have the same dtype, but got {_SCALARS[input.dtype.name]} and "
+                       f"{_SCALARS[weight.dtype.name]}", "linear", input, weight)
     ndim = input.array.ndim
     if weight.array.ndim == 1:
         product = matmul(input, weight)
@@ -450,7 +462,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     turned = shapes.t(weight)
     if ndim == 2:
         if shape_of(input)[1] != shape_of(weight)[1]:
-            _check_mm(input, turned)
+            _check_mm(input, turned, "linear")
         if bias is None:
             return (MM if input.dtype.itemsize != 2 else MM_HALF).apply((input, turned))
         return ADDMM.apply((bias, input, turned, 1, 1, True))
@@ -461,7 +473,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
     rows = int(np.prod(size[:-1], dtype=np.int64))
     folded = shapes.view(input, rows, size[-1]) if input.array.flags.c_contiguous else shapes.reshape(input, rows, size[-1])
-    _check_mm(folded, turned)
+    _check_mm(folded, turned, "linear")
     return shapes.view(ADDMM.apply((bias, folded, turned, 1, 1, True)), *size[:-1], shape_of(weight)[0])
 
 
