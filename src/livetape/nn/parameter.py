@@ -48,7 +48,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         memo[id(self)] = twin
         return twin
 
-    def __repr__(self, **kwargs: Any) -> str:
+    def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -113,6 +113,8 @@ class _BufferMeta(type(Tensor)):  # type: ignore[misc]
 class Buffer(Tensor, metaclass=_BufferMeta):
     """``Buffer(data, persistent=True)``: a tensor that becomes a buffer of the module it is assigned to."""
 
+    persistent: bool
+
 
 # ---------------------------------------------------------------- not yet of any shape
 
@@ -143,7 +145,7 @@ class _Uninitialized(Tensor):
         raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
                            "the parameters before calling `module.share_memory()`.")
 
-    def __repr__(self, **kwargs: Any) -> str:
+    def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -34,7 +34,7 @@ class Pack:
             array = param.array
             stop = start + array.size
             state = states[param]
-            views = []
+            views: list[Any] = []
             for flat, name in ((self.mean, "exp_avg"), (self.square, "exp_avg_sq"), (self.largest, "max_exp_avg_sq")):
                 if flat is None:
                     views.append(None)

@@ -66,7 +66,7 @@ def _watch(optimizer: Any) -> None:
 
     @functools.wraps(optimizer.step.__func__ if hasattr(optimizer.step, "__func__") else optimizer.step)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = owner()
+        found: Any = owner()
         found._opt_called = True
         # The class's step is looked up anew: a hook registered later wraps it.
         return own(*args, **kwargs) if own is not None else type(found).step(found, *args, **kwargs)

@@ -112,7 +112,8 @@ class Adam(Optimizer):
         amsgrad, maximize, decoupled = group["amsgrad"], group["maximize"], group["decoupled_weight_decay"]
         shrinks = decay != 0 and decoupled
         params, states = group["params"], self.state
-        kind = by = None
+        kind: Any = None
+        by: Any = None
         last = -1.0
 
         pack = self._packs.get(index)

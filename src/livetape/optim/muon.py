@@ -75,7 +75,7 @@ def orthogonal(grad: Tensor, coefficients: tuple[float, float, float], steps: in
     if len(coefficients) != 3:
         raise ValueError("Coefficients must be a tuple of exactly 3 values")
     a, b, c = coefficients
-    x = _rounded(grad.float())
+    x: Any = _rounded(grad.float())
     tall = grad.shape[0] > grad.shape[1]
     if tall:
         x = x.T

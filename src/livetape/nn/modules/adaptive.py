@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -84,14 +85,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                                    f"{input_.size()}")
         else:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        input = input_ if dims else input_.unsqueeze(0)
-        target = target_ if dims else target_.unsqueeze(0)
+        input: Any = input_ if dims else input_.unsqueeze(0)
+        target: Any = target_ if dims else target_.unsqueeze(0)
         used = 0
         count = target.size(0)
         output = input.new_zeros(count)
         head_target = ops.zeros(count, dtype=dtypes.int64)
         bounds = [0, *self.cutoffs]
-        for i, (low, high) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        for i, (low, high) in enumerate(itertools.pairwise(bounds)):
             rows = ((target >= low) & (target < high)).nonzero().squeeze(1)
             if rows.numel() == 0:
                 continue

@@ -166,7 +166,7 @@ class RNNBase(Module):
                 which = layer * directions + direction
                 weights = {name.split("_l")[0]: getattr(self, name) for name in self._all_weights[which]}
                 h0, c0 = h[which], None if c is None else c[which]
-                run = _layer if sizes is None else _packed_layer
+                run: Any = _layer if sizes is None else _packed_layer
                 out, h_n, c_n = run(self.mode, x, h0, c0, weights, bool(direction), sizes)
                 outputs.append(out)
                 last_h.append(h_n)

@@ -152,7 +152,8 @@ class TransformerEncoder(Module):
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask)
         if self._drops_padding(src, mask, src_key_padding_mask):
-            output = output.masked_fill((src_key_padding_mask != 0).unsqueeze(-1), 0.0)
+            padded: Any = src_key_padding_mask != 0
+            output = output.masked_fill(padded.unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
 
     def _drops_padding(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> bool:

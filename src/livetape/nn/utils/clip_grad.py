@@ -32,7 +32,7 @@ def _as_list(tensors: Any) -> list[Any]:
     return list(tensors)
 
 
-def _two_norm(tensors: list[Any]) -> Tensor | None:
+def _two_norm(tensors: list[Any]) -> Any:
     """The 2-norm by way of plain arrays; None where that would lose range, derivatives or precision."""
     kind = tensors[0].dtype
     if kind not in _PLAIN:
@@ -55,7 +55,7 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     norm_type = float(norm_type)
     if not found:
         return ops.tensor(0.0)
-    total = _two_norm(found) if norm_type == 2.0 else None
+    total: Any = _two_norm(found) if norm_type == 2.0 else None
     if total is None:
         with no_grad():
             norms = [ops.norm(tensor, norm_type) for tensor in found]
