@@ -44,7 +44,8 @@ def test_initialisers_draw_what_torch_draws(text):
 
 def test_generators():
     w, v = torch.empty(3, 3), torch.empty(3, 3)
-    for init in (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_normal_, nn.init.trunc_normal_, nn.init.orthogonal_):
+    for init in (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_normal_, nn.init.trunc_normal_,
+                 nn.init.orthogonal_):
         init(w, generator=torch.Generator().manual_seed(3))
         init(v, generator=torch.Generator().manual_seed(3))
         assert torch.equal(w, v)

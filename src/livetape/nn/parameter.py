@@ -48,7 +48,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         memo[id(self)] = twin
         return twin
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -145,7 +145,7 @@ class _Uninitialized(Tensor):
         raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
                            "the parameters before calling `module.share_memory()`.")
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         return f"<{type(self).__name__}>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
