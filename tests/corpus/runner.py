@@ -3,8 +3,8 @@
     python tests/corpus/runner.py [ID ...] [--group GROUP] [--update] [--reference]
 
 Without arguments: every case, the tally of each group, and why those that failed did. --update rewrites
-known_failures.txt from this run, keeping the reasons there that begin with "by choice:". --reference measures the PyTorch
-that is installed, instead of livetape.
+known_failures.txt from this run, keeping the reasons there that begin with "by choice:". --reference measures the
+PyTorch that is installed, instead of livetape.
 
 A worker process imports livetape once and forks a child for each case, so that warn-once flags, default dtypes
 and random states do not leak from one case into the next, and a crash ends that case alone.
