@@ -437,3 +437,14 @@ LEARNED = [
     1.321397, 0.446291, 1.203128, 0.359136, 1.108152, 0.344091,
     0.971793, 0.343544, 0.877246, 0.307265, 0.921863, 0.320398,
 ]
+
+
+def test_names_are_loaded_on_use():
+    from livetape import optim
+
+    for namespace in (nn.modules, optim):
+        for name in namespace.__all__:
+            assert getattr(namespace, name).__name__.rpartition(".")[2] == name
+    assert set(nn.modules.__all__) <= set(dir(nn)) and nn.LSTM is nn.modules.rnn.LSTM
+    with pytest.raises(AttributeError, match=r"module 'torch\.nn' has no attribute 'Lnear'"):
+        nn.Lnear  # noqa: B018

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from livetape.nn import functional, init, modules, parallel, parameter, utils
-from livetape.nn.modules import *  # noqa: F403
-from livetape.nn.parallel import DataParallel
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from livetape.nn import functional, init, modules, parameter
+from livetape.nn.modules.module import Module
 from livetape.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs",
-           "functional", "init", "modules", "parallel", "parameter", "utils", *modules.__all__]
+if TYPE_CHECKING:
+    from livetape.nn import parallel, utils
+    from livetape.nn.modules import *  # noqa: F403
+    from livetape.nn.parallel import DataParallel
+
+__all__ = ["Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+           "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils", *modules.__all__]
+
+_PACKAGES = ("parallel", "utils")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module("livetape.nn." + name)
+    if name == "DataParallel":
+        found = importlib.import_module("livetape.nn.parallel").DataParallel
+    elif name in modules.__all__:
+        found = getattr(modules, name)
+    else:
+        raise AttributeError(f"module 'torch.nn' has no attribute '{name}'")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def factory_kwargs(kwargs: dict[str, object] | None) -> dict[str, object]:
