@@ -28,62 +28,8 @@ from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, 
 from livetape.kernels.scatter import add_at
 from livetape.ops.basics import copy_, sum_to
 from livetape.ops.creation import FILL_TENSOR
+from livetape.ops.slicing import ALIAS, FULL, SELECT, SLICE, UNSQUEEZE, with_ones
 from livetape.ops.table import row
-
-FULL = slice(None)
-
-
-# ---------------------------------------------------------------- the views
-def _select(self: Any, dim: int, index: int) -> Any:
-    return self[(*(FULL,) * dim, index, ...)]
-
-
-def _select_backward(grad: Any, size: Any, dim: int, index: int) -> Any:
-    total: Any = np.zeros(size, grad.dtype)
-    total[(*(FULL,) * dim, index)] = grad
-    return total
-
-
-SELECT = row("select", _select, view=True,
-             self=lambda grad, self_size, dim, index: SELECT_BACKWARD.apply((grad, self_size, dim, index)))
-SELECT_BACKWARD = row("select_backward", _select_backward, tensors="grad",
-                      grad=lambda grad, dim, index: SELECT.apply((grad, dim, index)))
-
-
-def with_ones(array: Any, dims: Any) -> Any:
-    """A view with dimensions of one element more, inserted one after the other.
-
-    By reshape: an index of None would give them strides of 0.
-    """
-    shape = list(array.shape)
-    for dim in dims:
-        shape.insert(dim, 1)
-    return array.reshape(shape, copy=False)
-
-
-def _slice(self: Any, dim: int, start: int, end: int, step: int) -> Any:
-    return self[(*(FULL,) * dim, slice(start, end, step))]
-
-
-def _slice_backward(grad: Any, size: Any, dim: int, start: int, end: int, step: int) -> Any:
-    total: Any = np.zeros(size, grad.dtype)
-    total[(*(FULL,) * dim, slice(start, end, step))] = grad
-    return total
-
-
-SLICE = row("slice", _slice, view=True,
-            self=lambda grad, self_size, dim, start, end, step:
-                SLICE_BACKWARD.apply((grad, self_size, dim, start, end, step)))
-SLICE_BACKWARD = row("slice_backward", _slice_backward, tensors="grad",
-                     grad=lambda grad, dim, start, end, step: SLICE.apply((grad, dim, start, end, step)))
-
-UNSQUEEZE = row("unsqueeze", lambda self, dim: with_ones(self, (dim,)), view=True, inplace_node="UnsqueezeBackward1",
-                self=lambda grad, dim: SQUEEZE_DIM.apply((grad, dim)))
-SQUEEZE_DIM = row("squeeze", lambda self, dim: self.squeeze(dim) if self.ndim and self.shape[dim] == 1 else self[...],
-                  view=True, node="SqueezeBackward1", inplace_node="SqueezeBackward4", key="squeeze.dim",
-                  self=lambda grad, self_size, dim:
-                      UNSQUEEZE.apply((grad, dim)) if self_size and self_size[dim] == 1 else grad)
-ALIAS = row("alias", lambda self: self[...], view=True, self=lambda grad: grad)
 
 # ---------------------------------------------------------------- gathering
 INDEX = row("index", lambda self, indices: _gather(self, indices), tensors="self indices",
