@@ -1,14 +1,17 @@
-"""livetape: define-by-run automatic differentiation with PyTorch's API, in typed Python on NumPy."""
+"""livetape: define-by-run automatic differentiation with PyTorch's API and semantics, in typed Python on NumPy.
+
+``import livetape as torch`` is meant literally. This file is the public namespace, and nothing else.
+"""
 
 from __future__ import annotations
 
 import importlib
+from math import e, inf, nan, pi
 from typing import Any
 
 import numpy as _np
 
 from livetape import autograd, random
-from livetape import ops as _ops
 from livetape._tape.tensor import from_array as _from_array
 from livetape.autograd import (
     enable_grad,
@@ -21,7 +24,9 @@ from livetape.autograd import (
 from livetape.device import device
 from livetape.dtypes import (
     bfloat16,
+    boolean,
     can_cast,
+    complex32,
     complex64,
     complex128,
     dtype,
@@ -40,8 +45,6 @@ from livetape.dtypes import (
     uint32,
     uint64,
 )
-from livetape.dtypes import boolean as bool
-from livetape.dtypes import complex32
 from livetape.layout import (
     channels_last,
     channels_last_3d,
@@ -49,46 +52,73 @@ from livetape.layout import (
     layout,
     memory_format,
     preserve_format,
+    sparse_coo,
     strided,
+)
+from livetape.legacy_types import (
+    BFloat16Tensor,
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
 )
 from livetape.printing import set_printoptions
 from livetape.random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from livetape.settings import (
+    are_deterministic_algorithms_enabled,
+    compile,
+    get_float32_matmul_precision,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_storage,
+    set_default_device,
+    set_default_tensor_type,
+    set_float32_matmul_precision,
+    set_flush_denormal,
+    typename,
+    use_deterministic_algorithms,
+)
 from livetape.size import Size
 from livetape.tensor import Tensor
 from livetape.threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
 from livetape.version import __version__
 
+from livetape.ops import *  # isort: skip # torch's functions, listed in ops.__all__; last: `tensor` is one of them
+
+half, float, double = float16, float32, float64
+short, int, long, bool = int16, int32, int64, boolean
+cfloat, cdouble, chalf = complex64, complex128, complex32
+newaxis = None
 
 
-def _array_of(tensor: Any) -> Any:
-    return tensor.array
+def _array_of(value: Any) -> Any:
+    return value.array if isinstance(value, Tensor) else value
 
-
-half = float16
-float = float32
-double = float64
-short = int16
-int = int32
-long = int64
-cfloat = complex64
-cdouble = complex128
-chalf = complex32
-
-for _module in _ops.MODULES:
-    for _name in getattr(_module, "FUNCTIONS", ()):
-        if hasattr(_module, _name):
-            globals()[_name] = getattr(_module, _name)
 
 random.bind(_from_array, _array_of)
 
 # torch computes inf and nan without a word
 _np.seterr(all="ignore")
 
-_LAZY = {"nn", "optim", "utils", "linalg", "fft", "special", "func", "distributions", "inspect", "jit", "backends",
-         "cuda", "return_types", "hub", "multiprocessing", "testing", "amp", "types", "alias", "serialization", "futures"}
+# Loaded when first used, so that importing livetape is quick: packages, and single names from them.
+_PACKAGES = {"amp", "backends", "cuda", "distributed", "distributions", "fft", "func", "hub", "inspect", "jit", "linalg",
+             "multiprocessing", "nn", "optim", "return_types", "serialization", "special", "storage", "testing", "types", "utils"}
+_NAMES = {"save": "serialization", "load": "serialization", "vmap": "func", "autocast": "amp", "UntypedStorage": "storage",
+          "TypedStorage": "storage", "set_compat": "compat", "is_anomaly_enabled": "autograd.anomaly_mode",
+          "is_autocast_enabled": "amp", "get_autocast_dtype": "amp"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
+    if name in _PACKAGES:
         return importlib.import_module("livetape." + name)
+    if name in _NAMES:
+        return getattr(importlib.import_module("livetape." + _NAMES[name]), name)
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PACKAGES, *_NAMES})

@@ -27,7 +27,7 @@ from livetape._tape.views import needs_gradient, refresh_view
 from livetape.device import device
 from livetape.hooks import RemovableHandle
 from livetape.layout import strided
-from livetape.operators import Operators
+from livetape.methods import Methods
 from livetape.ops import casting
 from livetape.ops.nodes import GradNode, accumulator_of
 
@@ -42,7 +42,7 @@ _TO_SCALAR = ("Converting a tensor with requires_grad=True to a scalar may lead 
 _warned: set[str] = set()
 
 
-class Tensor(Operators):
+class Tensor(Methods):
     """A multi-dimensional array that may take part in the tape (source: ``torch.Tensor``)."""
 
     __slots__ = ("__dict__", "__weakref__")
@@ -498,8 +498,5 @@ def _fill_legacy(tensor: Any, args: tuple[Any, ...]) -> None:
     tensor.array, tensor.dtype = made.array, made.dtype
 
 
-for _module in ops.MODULES:
-    for _name, _function in _module.METHODS.items():
-        setattr(Tensor, _name, _function)
 factory.tensor = Tensor
 factory.legacy = _fill_legacy

@@ -1,0 +1,574 @@
+"""Methods: the operations as methods of a tensor, each bound to the function that the family's file defines."""
+
+from __future__ import annotations
+
+from livetape.operators import Operators
+from livetape.ops import (
+    activation,
+    arithmetic,
+    casting,
+    choose,
+    combine,
+    combining,
+    compare,
+    complexes,
+    copies,
+    creation,
+    extremes,
+    gathering,
+    joining,
+    literals,
+    norms,
+    permuting,
+    placing,
+    pointwise,
+    products,
+    queries,
+    reduce,
+    repeating,
+    rounding,
+    sampling,
+    scan,
+    scattering,
+    searching,
+    shape,
+    sorting,
+    special,
+    splitting,
+)
+from livetape.ops.diagonal import diag, diag_embed, diagflat, diagonal, diagonal_scatter, fill_diagonal_, flip, fliplr, flipud, roll, rot90, trace, tril, tril_, triu, triu_
+from livetape.ops.softmax import log_softmax, softmax
+
+
+class Methods(Operators):
+    """A tensor with the operations as methods."""
+
+    __slots__ = ()
+
+    # ops/activation.py
+    relu = activation.relu
+    relu_ = activation.relu_
+    hardshrink = activation.hardshrink
+    prelu = activation.prelu
+
+    # ops/arithmetic.py
+    add = arithmetic.add
+    add_ = arithmetic.add_
+    sub = arithmetic.sub
+    sub_ = arithmetic.sub_
+    subtract = arithmetic.subtract
+    subtract_ = arithmetic.subtract_
+    mul = arithmetic.mul
+    mul_ = arithmetic.mul_
+    multiply = arithmetic.multiply
+    multiply_ = arithmetic.mul_
+    div = arithmetic.div
+    div_ = arithmetic.div_
+    divide = arithmetic.divide
+    divide_ = arithmetic.divide_
+    true_divide = arithmetic.true_divide
+    true_divide_ = arithmetic.true_divide_
+    floor_divide = arithmetic.floor_divide
+    floor_divide_ = arithmetic.floor_divide_
+    reciprocal = arithmetic.reciprocal
+    reciprocal_ = arithmetic.reciprocal.inplace
+    neg = arithmetic.neg
+    neg_ = arithmetic.neg.inplace
+    negative = arithmetic.negative
+    negative_ = arithmetic.neg.inplace
+    positive = arithmetic.positive
+    remainder = arithmetic.remainder
+    remainder_ = arithmetic.remainder_
+    fmod = arithmetic.fmod
+    fmod_ = arithmetic.fmod_
+    pow = arithmetic.pow
+    pow_ = arithmetic.pow_
+    float_power = arithmetic.float_power
+    square = arithmetic.square
+    square_ = arithmetic.square.inplace
+
+    # ops/casting.py
+    to = casting.to
+    float = casting.float_
+    double = casting.double
+    half = casting.half
+    bfloat16 = casting.bfloat16
+    int = casting.int_
+    long = casting.long
+    short = casting.short
+    char = casting.char
+    byte = casting.byte
+    bool = casting.bool_
+    cfloat = casting.cfloat
+    cdouble = casting.cdouble
+    type = casting.type_
+    type_as = casting.type_as
+    cpu = casting.cpu
+    cuda = casting.cuda
+    contiguous = casting.contiguous
+    is_contiguous = casting.is_contiguous
+    numpy = casting.numpy
+    item = casting.item
+    tolist = casting.tolist
+    data_ptr = casting.data_ptr
+    clone = casting.clone
+    copy_ = casting.copy_
+    detach = casting.detach
+
+    # ops/choose.py
+    where = choose.where_method
+    maximum = choose.maximum
+    minimum = choose.minimum
+    fmax = choose.fmax
+    fmin = choose.fmin
+    clamp = choose.clamp
+    clamp_ = choose.clamp_
+    clip = choose.clip
+    clip_ = choose.clip_
+    clamp_min = choose.clamp_min
+    clamp_min_ = choose.clamp_min_
+    clamp_max = choose.clamp_max
+    clamp_max_ = choose.clamp_max_
+
+    # ops/combine.py
+    atan2 = combine.atan2
+    hypot = combine.hypot
+    xlogy = combine.xlogy
+    nextafter = combine.nextafter
+    gcd = combine.gcd
+    lcm = combine.lcm
+    addcmul = combine.addcmul
+    addcdiv = combine.addcdiv
+    atan2_ = combine.atan2.inplace
+    hypot_ = combine.hypot.inplace
+    xlogy_ = combine.xlogy_
+    nextafter_ = combine.nextafter.inplace
+    gcd_ = combine.gcd_
+    lcm_ = combine.lcm_
+    addcmul_ = combine.addcmul.inplace
+    addcdiv_ = combine.addcdiv.inplace
+    logaddexp = combine.logaddexp
+    logaddexp2 = combine.logaddexp2
+    arctan2 = combine.arctan2
+    arctan2_ = combine.atan2.inplace
+    copysign = combine.copysign
+    copysign_ = combine.copysign_
+    heaviside = combine.heaviside
+    heaviside_ = combine.heaviside_
+    ldexp = combine.ldexp
+    ldexp_ = combine.ldexp_
+    lerp = combine.lerp
+    lerp_ = combine.lerp_
+
+    # ops/combining.py
+    index_reduce = combining.index_reduce
+    index_reduce_ = combining.index_reduce_
+    scatter_reduce = combining.scatter_reduce
+    scatter_reduce_ = combining.scatter_reduce_
+
+    # ops/compare.py
+    eq = compare.eq
+    ne = compare.ne
+    lt = compare.lt
+    le = compare.le
+    gt = compare.gt
+    ge = compare.ge
+    bitwise_and = compare.bitwise_and
+    bitwise_or = compare.bitwise_or
+    bitwise_xor = compare.bitwise_xor
+    bitwise_left_shift = compare.bitwise_left_shift
+    bitwise_right_shift = compare.bitwise_right_shift
+    bitwise_not = compare.bitwise_not
+    logical_and = compare.logical_and
+    logical_or = compare.logical_or
+    logical_xor = compare.logical_xor
+    logical_not = compare.logical_not
+    isnan = compare.isnan
+    isinf = compare.isinf
+    isfinite = compare.isfinite
+    isposinf = compare.isposinf
+    isneginf = compare.isneginf
+    isreal = compare.isreal
+    isclose = compare.isclose
+    allclose = compare.allclose
+    equal = compare.equal
+    not_equal = compare.not_equal
+    less = compare.less
+    less_equal = compare.less_equal
+    greater = compare.greater
+    greater_equal = compare.greater_equal
+    eq_ = compare.eq.inplace
+    ne_ = compare.ne.inplace
+    lt_ = compare.lt.inplace
+    le_ = compare.le.inplace
+    gt_ = compare.gt.inplace
+    ge_ = compare.ge.inplace
+    bitwise_and_ = compare.bitwise_and.inplace
+    bitwise_or_ = compare.bitwise_or.inplace
+    bitwise_xor_ = compare.bitwise_xor.inplace
+    bitwise_left_shift_ = compare.bitwise_left_shift.inplace
+    bitwise_right_shift_ = compare.bitwise_right_shift.inplace
+    bitwise_not_ = compare.bitwise_not.inplace
+    logical_and_ = compare.logical_and.inplace
+    logical_or_ = compare.logical_or.inplace
+    logical_xor_ = compare.logical_xor.inplace
+    logical_not_ = compare.logical_not.inplace
+    not_equal_ = compare.ne.inplace
+    less_ = compare.lt.inplace
+    less_equal_ = compare.le.inplace
+    greater_ = compare.gt.inplace
+    greater_equal_ = compare.ge.inplace
+
+    # ops/complexes.py
+    angle = complexes.angle
+    conj = complexes.conj
+    conj_physical = complexes.conj_physical
+    conj_physical_ = complexes.conj_physical_
+    resolve_conj = complexes.resolve_conj
+    resolve_neg = complexes.resolve_neg
+    is_conj = complexes.is_conj
+    is_neg = complexes.is_neg
+    real = complexes.METHODS["real"]
+    imag = complexes.METHODS["imag"]
+
+    # ops/copies.py
+    as_strided_scatter = copies.as_strided_scatter
+
+    # ops/creation.py
+    fill_ = creation.fill_
+    new = creation.new
+    new_empty = creation.new_empty
+    new_empty_strided = creation.new_empty_strided
+    new_full = creation.new_full
+    new_ones = creation.new_ones
+    new_tensor = creation.new_tensor
+    new_zeros = creation.new_zeros
+    zero_ = creation.zero_
+
+    # ops/diagonal.py
+    diag = diag
+    diag_embed = diag_embed
+    diagflat = diagflat
+    diagonal = diagonal
+    diagonal_scatter = diagonal_scatter
+    fill_diagonal_ = fill_diagonal_
+    flip = flip
+    fliplr = fliplr
+    flipud = flipud
+    roll = roll
+    rot90 = rot90
+    trace = trace
+    tril = tril
+    tril_ = tril_
+    triu = triu
+    triu_ = triu_
+
+    # ops/extremes.py
+    amax = extremes.amax
+    amin = extremes.amin
+    aminmax = extremes.aminmax
+    max = extremes.max
+    min = extremes.min
+    argmax = extremes.argmax
+    argmin = extremes.argmin
+    median = extremes.median
+    nanmedian = extremes.nanmedian
+    mode = extremes.mode
+    kthvalue = extremes.kthvalue
+
+    # ops/gathering.py
+    argwhere = gathering.argwhere
+    gather = gathering.gather
+    index_select = gathering.index_select
+    masked_select = gathering.masked_select
+    narrow = gathering.narrow
+    narrow_copy = gathering.narrow_copy
+    nonzero = gathering.nonzero
+    select = gathering.select
+    take = gathering.take
+    take_along_dim = gathering.take_along_dim
+
+    # ops/joining.py
+    unbind = joining.unbind
+
+    # ops/literals.py
+
+    # ops/norms.py
+    var = norms.var
+    std = norms.std
+    norm = norms.norm_method
+    dist = norms.dist
+    logsumexp = norms.logsumexp
+
+    # ops/permuting.py
+    H = permuting.METHODS["H"]
+    T = permuting.METHODS["T"]
+    adjoint = permuting.adjoint
+    mH = permuting.METHODS["mH"]
+    mT = permuting.METHODS["mT"]
+    moveaxis = permuting.moveaxis
+    movedim = permuting.movedim
+    permute = permuting.permute
+    swapaxes = permuting.swapaxes
+    swapaxes_ = permuting.transpose_
+    swapdims = permuting.swapdims
+    swapdims_ = permuting.transpose_
+    t = permuting.t
+    t_ = permuting.t_
+    transpose = permuting.transpose
+    transpose_ = permuting.transpose_
+
+    # ops/placing.py
+    index_put = placing.index_put
+    index_put_ = placing.index_put_
+    masked_fill = placing.masked_fill
+    masked_fill_ = placing.masked_fill_
+    masked_scatter = placing.masked_scatter
+    masked_scatter_ = placing.masked_scatter_
+    put = placing.put
+    put_ = placing.put_
+    select_scatter = placing.select_scatter
+    slice_scatter = placing.slice_scatter
+
+    # ops/pointwise.py
+    exp = pointwise.exp
+    expm1 = pointwise.expm1
+    exp2 = pointwise.exp2
+    log = pointwise.log
+    log2 = pointwise.log2
+    log10 = pointwise.log10
+    log1p = pointwise.log1p
+    sqrt = pointwise.sqrt
+    rsqrt = pointwise.rsqrt
+    sgn = pointwise.sgn
+    sin = pointwise.sin
+    cos = pointwise.cos
+    tan = pointwise.tan
+    asin = pointwise.asin
+    acos = pointwise.acos
+    atan = pointwise.atan
+    sinh = pointwise.sinh
+    cosh = pointwise.cosh
+    asinh = pointwise.asinh
+    acosh = pointwise.acosh
+    atanh = pointwise.atanh
+    tanh = pointwise.tanh
+    sigmoid = pointwise.sigmoid
+    sinc = pointwise.sinc
+    deg2rad = pointwise.deg2rad
+    rad2deg = pointwise.rad2deg
+    arcsin = pointwise.arcsin
+    arccos = pointwise.arccos
+    arctan = pointwise.arctan
+    arcsinh = pointwise.arcsinh
+    arccosh = pointwise.arccosh
+    arctanh = pointwise.arctanh
+    exp_ = pointwise.exp_
+    expm1_ = pointwise.expm1_
+    exp2_ = pointwise.exp2_
+    log_ = pointwise.log_
+    log2_ = pointwise.log2_
+    log10_ = pointwise.log10_
+    log1p_ = pointwise.log1p_
+    sqrt_ = pointwise.sqrt_
+    rsqrt_ = pointwise.rsqrt_
+    sgn_ = pointwise.sgn_
+    sin_ = pointwise.sin_
+    cos_ = pointwise.cos_
+    tan_ = pointwise.tan_
+    asin_ = pointwise.asin_
+    acos_ = pointwise.acos_
+    atan_ = pointwise.atan_
+    sinh_ = pointwise.sinh_
+    cosh_ = pointwise.cosh_
+    asinh_ = pointwise.asinh_
+    acosh_ = pointwise.acosh_
+    atanh_ = pointwise.atanh_
+    tanh_ = pointwise.tanh_
+    sigmoid_ = pointwise.sigmoid_
+    sinc_ = pointwise.sinc_
+    deg2rad_ = pointwise.deg2rad_
+    rad2deg_ = pointwise.rad2deg_
+    arcsin_ = pointwise.arcsin_
+    arccos_ = pointwise.arccos_
+    arctan_ = pointwise.arctan_
+    arcsinh_ = pointwise.arcsinh_
+    arccosh_ = pointwise.arccosh_
+    arctanh_ = pointwise.arctanh_
+    abs = pointwise.abs
+    abs_ = pointwise.abs_
+    absolute = pointwise.absolute
+    absolute_ = pointwise.absolute_
+    logit = pointwise.logit
+    logit_ = pointwise.logit_
+    __abs__ = pointwise.abs
+
+    # ops/products.py
+    mm = products.mm
+    mv = products.mv
+    dot = products.dot
+    vdot = products.vdot
+    outer = products.outer
+    ger = products.ger
+    inner = products.inner
+    bmm = products.bmm
+    addmm = products.addmm
+    addmm_ = products.addmm_
+    addmv = products.addmv
+    addmv_ = products.addmv_
+    addr = products.addr
+    addr_ = products.addr_
+    baddbmm = products.baddbmm
+    baddbmm_ = products.baddbmm_
+    addbmm = products.addbmm
+    addbmm_ = products.addbmm_
+    matmul = products.matmul
+    kron = products.kron
+
+    # ops/queries.py
+    is_nonzero = queries.is_nonzero
+    is_same_size = queries.is_same_size
+    is_set_to = queries.is_set_to
+
+    # ops/reduce.py
+    sum = reduce.sum
+    nansum = reduce.nansum
+    mean = reduce.mean
+    nanmean = reduce.nanmean
+    prod = reduce.prod
+    all = reduce.all
+    any = reduce.any
+    count_nonzero = reduce.count_nonzero
+
+    # ops/repeating.py
+    repeat = repeating.repeat
+    repeat_interleave = repeating.repeat_interleave
+    tile = repeating.tile
+
+    # ops/rounding.py
+    sign = rounding.sign
+    ceil = rounding.ceil
+    ceil_ = rounding.ceil_
+    floor = rounding.floor
+    floor_ = rounding.floor_
+    trunc = rounding.trunc
+    trunc_ = rounding.trunc_
+    fix = rounding.fix
+    fix_ = rounding.fix_
+    frac = rounding.frac
+    frac_ = rounding.frac_
+    signbit = rounding.signbit
+    round = rounding.round
+    round_ = rounding.round_
+    nan_to_num = rounding.nan_to_num
+    nan_to_num_ = rounding.nan_to_num_
+    sign_ = rounding.sign_
+
+    # ops/sampling.py
+    bernoulli = sampling.bernoulli
+    bernoulli_ = sampling.bernoulli_
+    cauchy_ = sampling.cauchy_
+    exponential_ = sampling.exponential_
+    geometric_ = sampling.geometric_
+    log_normal_ = sampling.log_normal_
+    multinomial = sampling.multinomial
+    normal_ = sampling.normal_
+    random_ = sampling.random_
+    uniform_ = sampling.uniform_
+
+    # ops/scan.py
+    cumsum = scan.cumsum
+    cumsum_ = scan.cumsum_
+    cumprod = scan.cumprod
+    cumprod_ = scan.cumprod_
+    cummax = scan.cummax
+    cummin = scan.cummin
+    logcumsumexp = scan.logcumsumexp
+    diff = scan.diff
+
+    # ops/scattering.py
+    index_add = scattering.index_add
+    index_add_ = scattering.index_add_
+    index_copy = scattering.index_copy
+    index_copy_ = scattering.index_copy_
+    index_fill = scattering.index_fill
+    index_fill_ = scattering.index_fill_
+    scatter = scattering.scatter
+    scatter_ = scattering.scatter_
+    scatter_add = scattering.scatter_add
+    scatter_add_ = scattering.scatter_add_
+
+    # ops/searching.py
+    unique = searching.unique
+    unique_consecutive = searching.unique_consecutive
+    bincount = searching.bincount
+    histc = searching.histc
+    histogram = searching.histogram
+
+    # ops/shape.py
+    as_strided = shape.as_strided
+    as_strided_ = shape.as_strided_
+    broadcast_to = shape.broadcast_to
+    expand = shape.expand
+    expand_as = shape.expand_as
+    flatten = shape.flatten
+    ravel = shape.ravel
+    reshape = shape.reshape
+    reshape_as = shape.reshape_as
+    resize_ = shape.resize_
+    resize_as_ = shape.resize_as_
+    squeeze = shape.squeeze
+    squeeze_ = shape.squeeze_
+    sum_to_size = shape.sum_to_size
+    unflatten = shape.unflatten
+    unfold = shape.unfold
+    unsqueeze = shape.unsqueeze
+    unsqueeze_ = shape.unsqueeze_
+    view = shape.view
+    view_as = shape.view_as
+
+    # ops/softmax.py
+    softmax = softmax
+    log_softmax = log_softmax
+
+    # ops/sorting.py
+    sort = sorting.sort
+    argsort = sorting.argsort
+    msort = sorting.msort
+    topk = sorting.topk
+    quantile = sorting.quantile
+    nanquantile = sorting.nanquantile
+
+    # ops/special.py
+    erf = special.erf
+    erfc = special.erfc
+    erfinv = special.erfinv
+    lgamma = special.lgamma
+    digamma = special.digamma
+    i0 = special.i0
+    erf_ = special.erf_
+    erfc_ = special.erfc_
+    erfinv_ = special.erfinv.inplace
+    lgamma_ = special.lgamma.inplace
+    digamma_ = special.digamma.inplace
+    i0_ = special.i0_
+    igamma = special.igamma
+    igamma_ = special.igamma_
+    igammac = special.igammac
+    igammac_ = special.igammac_
+    polygamma = special.polygamma_method
+    polygamma_ = special.polygamma_
+    mvlgamma = special.mvlgamma
+    mvlgamma_ = special.mvlgamma_
+
+    # ops/splitting.py
+    chunk = splitting.chunk
+    dsplit = splitting.dsplit
+    hsplit = splitting.hsplit
+    split = splitting.split
+    split_with_sizes = splitting.split_with_sizes
+    tensor_split = splitting.tensor_split
+    unsafe_chunk = splitting.unsafe_chunk
+    unsafe_split = splitting.unsafe_split
+    unsafe_split_with_sizes = splitting.unsafe_split_with_sizes
+    vsplit = splitting.vsplit

@@ -1,0 +1,77 @@
+"""Process-wide switches that programs set: kept, reported back, and honoured where there is something to honour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from livetape.dtypes import set_default_dtype
+
+_state: dict[str, Any] = {"deterministic": False, "warn_only": False, "precision": "highest"}
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted: every operation here is deterministic (source: ``torch.use_deterministic_algorithms``)."""
+    _state["deterministic"], _state["warn_only"] = bool(mode), bool(warn_only)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What `use_deterministic_algorithms` was told (source: the torch function of that name)."""
+    return bool(_state["deterministic"])
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """What `use_deterministic_algorithms` was told of ``warn_only`` (source: the torch function of that name)."""
+    return bool(_state["warn_only"])
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Accepted: products are always computed in full precision (source: ``torch.set_float32_matmul_precision``)."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"_assert_async_float32_matmul_precision: {precision!r} is not one of 'highest', 'high', 'medium'")
+    _state["precision"] = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` was told (source: ``torch.get_float32_matmul_precision``)."""
+    return str(_state["precision"])
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: subnormal numbers are kept (source: ``torch.set_flush_denormal``)."""
+    return False
+
+
+def set_default_device(device: Any) -> None:
+    """Accepted for the CPU (source: ``torch.set_default_device``)."""
+    if device is not None and str(device).split(":")[0] != "cpu":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default dtype by a tensor type such as torch.DoubleTensor (source: ``torch.set_default_tensor_type``)."""
+    set_default_dtype(t.dtype)
+
+
+def compile(model: Any = None, **options: Any) -> Any:  # noqa: A001 - torch's name
+    """The function or module itself: the tape needs no compilation (source: ``torch.compile``)."""
+    if model is None:
+
+        def decorate(target: Callable[..., Any]) -> Any:
+            return target
+
+        return decorate
+    return model
+
+
+def is_storage(obj: Any, /) -> bool:
+    """Whether ``obj`` is a storage (source: ``torch.is_storage``)."""
+    return type(obj).__name__ in ("TypedStorage", "UntypedStorage")
+
+
+def typename(obj: Any, /) -> str:
+    """The full name of an object's type (source: ``torch.typename``)."""
+    kind = type(obj) if not isinstance(obj, type) else obj
+    if hasattr(obj, "array") and hasattr(obj, "grad_fn"):
+        return str(obj.type())
+    return kind.__qualname__ if kind.__module__ in ("builtins", "") else f"{kind.__module__}.{kind.__qualname__}"
