@@ -92,14 +92,19 @@ class FunctionCtx(GradNode):
         self._materialize = value
 
     @property
-    def to_save(self) -> tuple[Any, ...]:
+    def to_save(self) -> tuple[Any, ...] | None:
         """What `save_for_backward` was given."""
-        return self._to_save
+        return self._to_save or None
 
     @property
-    def dirty_tensors(self) -> tuple[Any, ...]:
+    def dirty_tensors(self) -> tuple[Any, ...] | None:
         """What `mark_dirty` was given."""
-        return self._dirty
+        return self._dirty or None
+
+    @property
+    def non_differentiable(self) -> tuple[Any, ...] | None:
+        """What `mark_non_differentiable` was given."""
+        return self._non_differentiable or None
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -179,7 +184,7 @@ class FunctionCtx(GradNode):
                                    "only implement one of them.")
             backward = cls.vjp
         found = backward(self, *given)
-        results = list(found) if isinstance(found, (tuple, list)) else [found]
+        results = list(found) if isinstance(found, tuple) else [found]
         return self._checked(results, wanted)
 
     def _checked(self, results: list[Any], wanted: Any) -> list[Any]:
@@ -195,10 +200,10 @@ class FunctionCtx(GradNode):
             if g is None:
                 continue
             if meta is None:
-                raise RuntimeError(f"function {name} returned a gradient different from None at position {i + 1}, but the "
+                raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but the "
                                    "corresponding forward input was not a Variable")
             if not isinstance(g, TensorBase):
-                raise TypeError(f"expected Variable or None (got {type(g).__name__})")
+                raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
             if not wanted[i]:
                 continue
             size, kind = meta
@@ -313,7 +318,6 @@ class Function(metaclass=_FunctionMeta):
 
     @classmethod
     def _apply(cls, *args: Any, **kwargs: Any) -> Any:
-        _refuse_legacy(cls)
         ctx = cls._backward_cls()  # type: ignore[attr-defined]
         every = args if not kwargs else (*args, *kwargs.values())
         needs = tuple([isinstance(a, TensorBase) and needs_gradient(a) for a in every])
@@ -347,16 +351,6 @@ _LEGACY = ("Legacy autograd function with non-static forward method is deprecate
            "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
 
 
-def _refuse_legacy(cls: Any) -> None:
-    if not cls.__dict__.get("_checked_static", False):
-        for owner in cls.__mro__:
-            if "forward" in owner.__dict__:
-                if not isinstance(owner.__dict__["forward"], (staticmethod, classmethod)):
-                    raise RuntimeError(_LEGACY)
-                break
-        cls._checked_static = True
-
-
 def _contains(tensors: tuple[Any, ...], tensor: Any) -> bool:
     return any(t is tensor for t in tensors)
 
@@ -364,6 +358,10 @@ def _contains(tensors: tuple[Any, ...], tensor: Any) -> bool:
 def _wrapped(ctx: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], recording: bool) -> list[Any]:
     """The outputs of a Function, connected to its node."""
     for tensor in ctx._dirty:
+        if not _contains(outputs, tensor):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                "modified inplace must all be outputs of the Function.")
         if not _contains(inputs, tensor):
             raise RuntimeError("mark_dirty only accepts input tensors, but argument is not an input")
     wrapped: list[Any] = []
@@ -408,6 +406,8 @@ def _connect(ctx: Any, result: Any, nr: int) -> None:
 
 
 def _rebase(ctx: Any, target: Any, nr: int) -> None:
+    if target.base is None and target.recorded and target.node is None:
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     check_inplace(target, True)
     if target.base is not None:
         rebase_history(target, ctx)
@@ -452,13 +452,17 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             return outputs
         results = outputs if isinstance(outputs, tuple) else (outputs,)
         node = _ErrorNode("trying to differentiate twice a function that was marked with @once_differentiable", len(results))
-        node._edges = tuple([edge_of(a) for a in args if isinstance(a, TensorBase)])
-        marked = []
+        marked: list[Any] = []
+        edges = []
         for result in results:
-            if result is not None:
+            if result is not None:  # as in torch, nothing leads on to the arguments
+                source = wrap(result.array, result.dtype, result._size)
+                source.recorded = True
+                edges.append(source)
                 result = wrap(result.array, result.dtype, result._size)
                 _connect(node, result, 0)
             marked.append(result)
+        node._edges = tuple(edges)
         return tuple(marked) if isinstance(outputs, tuple) else marked[0]
 
     return wrapper
