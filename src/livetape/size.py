@@ -35,7 +35,7 @@ class Size(tuple[int, ...]):
     __rmul__ = __mul__
 
     def __reduce__(self) -> Any:
-        return (Size, (tuple(self),))
+        return (size_of, (tuple(self),))
 
 
 Size.__module__ = "torch"

@@ -442,11 +442,6 @@ class Tensor(Methods):
     def __dir__(self) -> list[str]:
         return sorted(set(super().__dir__()) - _INTERNAL)
 
-    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-                   **rest: Any) -> Any:
-        """A tensor from data, of this tensor's dtype (source: ``torch.Tensor.new_tensor``)."""
-        return ops.tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
-
     @classmethod
     def _make_subclass(cls, subclass: Any, data: Any, require_grad: bool = False) -> Any:
         twin = _like(subclass, data.array, data)

@@ -74,11 +74,33 @@ def pop_interposer() -> None:
     state.interposed -= 1
 
 
+def remove_interposer(interposer: Any) -> None:
+    """Take an interposer off, wherever it stands on this thread's stack."""
+    stack = local.interposers
+    rest = tuple([i for i in stack if i is not interposer])
+    state.interposed -= len(stack) - len(rest)
+    local.interposers = rest
+
+
+def describe(tensor: Any) -> str | None:
+    """The text of a tensor that an interposer has made more of than its values tell; None for others."""
+    for interposer in reversed(local.interposers):
+        text: str | None = interposer.describe(tensor)
+        if text is not None:
+            return text
+    return None
+
+
 def interpose(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Callable[..., Any]) -> Any:
-    """Give the call to the newest interposer, which runs with those below it in place; ``plain`` is the bare call."""
+    """Give the call to the newest interposer, which runs with those below it in place; ``plain`` is the bare call.
+
+    In ``kwargs`` is how the row is run: {"inplace": True}, or nothing.
+    """
     stack = local.interposers
     if not stack:
-        return plain(*args, **kwargs)
+        if len(args) == 1 and not kwargs and op.is_elementwise():
+            return op.run_many(args)  # for these rows the bare call comes back here
+        return plain(*args)
     local.interposers = stack[:-1]
     try:
         return stack[-1].intercept(op, args, kwargs)

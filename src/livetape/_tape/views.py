@@ -147,7 +147,7 @@ def check_inplace(target: TensorBase, recording: bool) -> None:
             refresh_view(target)
             if target.creation != DEFAULT and (target.recorded or base.recorded or target.creation == INFERENCE):
                 raise rebase_error(target, False)
-            if base.recorded and base.node is None:
+            if (base.recorded and base.node is None) or (target.recorded and target.node is None):
                 raise RuntimeError(
                     "a view of a leaf Variable that requires grad is being used in an in-place operation.")
         elif target.recorded and target.node is None:

@@ -150,11 +150,14 @@ def _scatter_strided(grad: Any, base: Any, layout: Any, size: Any, stride: Any, 
     places = np.full((), storage_offset, np.int64)
     for n, s in zip(size, stride):
         places = places[..., None] + np.arange(n) * s
-    places = places.reshape(-1)
-    total = np.zeros(max(extent, int(places.max(initial=-1)) + 1), grad.dtype)
-    np.add.at(total, places, grad.reshape(-1))
+    places, grad = places.reshape(-1), grad.reshape(-1)
+    inside = (places >= 0) & (places < extent)  # the view may reach beyond its base
+    if not inside.all():
+        places, grad = places[inside], grad[inside]
+    total = np.zeros(extent, grad.dtype)
+    np.add.at(total, places, grad)
     if layout is None:
-        return total[:extent].reshape(base)
+        return total.reshape(base)
     return np.lib.stride_tricks.as_strided(total, base, [s * grad.itemsize for s in layout]).copy()
 
 

@@ -23,7 +23,11 @@ class GradNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that this one leads to, each with the number of the output that was used."""
-        return tuple(next_function(edge) for edge in self._edges)
+        row = self._op
+        if row is None or row.listed:
+            return tuple([next_function(edge) for edge in self._edges])
+        # indices, masks and the like are no inputs of the tape
+        return tuple([next_function(e) for e, formula in zip(self._edges, row.of_input) if formula is not None])
 
     @property
     def metadata(self) -> dict[Any, Any]:

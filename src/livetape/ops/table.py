@@ -164,7 +164,7 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
                     "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).", UserWarning,
                     stacklevel=3)
             target.array = np.empty(size, target.dtype.np)
-            target.size = size
+            target._size = size
         np.copyto(target.array, result.array, casting="unsafe")
         counter_of(target).value += 1
     if isinstance(out, TensorBase):
