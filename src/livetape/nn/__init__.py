@@ -10,14 +10,14 @@ from livetape.nn.modules.module import Module
 from livetape.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 if TYPE_CHECKING:
-    from livetape.nn import parallel, utils
+    from livetape.nn import attention, common_types, parallel, utils
     from livetape.nn.modules import *  # noqa: F403
     from livetape.nn.parallel import DataParallel
 
 __all__ = ["Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter",
-           "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils", *modules.__all__]
+           "attention", "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils", *modules.__all__]
 
-_PACKAGES = ("parallel", "utils")
+_PACKAGES = ("attention", "common_types", "parallel", "utils")
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,16 @@ from livetape.hooks import RemovableHandle
 from livetape.nn.modules._names import typename
 from livetape.optim._block import Block
 from livetape.optim._kernels import BLOCK, FAST, SMALL
+from livetape.optim._outside import (  # noqa: F401 - torch defines them here
+    ParamsT,
+    _default_to_fused_or_foreach,
+    _dispatch_sqrt,
+    _get_scalar_dtype,
+    _get_value,
+    _to_scalar,
+    _use_grad_for_differentiable,
+    _view_as_real,
+)
 from livetape.tensor import Tensor
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]

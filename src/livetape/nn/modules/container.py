@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 import warnings
 from collections import OrderedDict
@@ -310,3 +311,10 @@ def pairs_of(source: Any, owner: str) -> Iterator[tuple[str, Any]]:
         if len(pair) != 2:
             raise ValueError(f"{owner} update sequence element #{number} has length {len(pair)}; 2 is required")
         yield pair[0], pair[1]
+
+
+def __getattr__(name: str) -> Any:
+    """ParameterList and ParameterDict, which torch defines here; their own file imports this one."""
+    if name in ("ParameterDict", "ParameterList"):
+        return getattr(importlib.import_module("livetape.nn.modules.parameters"), name)
+    raise AttributeError(f"module 'torch.nn.modules.container' has no attribute '{name}'")
