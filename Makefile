@@ -13,6 +13,9 @@ PYTHON ?= python3
 WORKERS ?= 2
 PIP := -m pip -qq --disable-pip-version-check
 PYTEST := -m pytest -n $(WORKERS) -q
+# The workers share the cores: BLAS threads that wait for each other would take most of the time.
+test test-pure parity: export OPENBLAS_NUM_THREADS := 1
+test test-pure parity: export OMP_NUM_THREADS := 1
 # What an installed copy is made from. Folders count, so that a removed file is noticed too.
 SOURCES := setup.py mypyc.ini pyproject.toml README.md LICENSE \
            $(shell find src \( -name '.*' -o -name __pycache__ -o -name '*.egg-info' \) -prune -o -print)
