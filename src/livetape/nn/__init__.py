@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from livetape.nn.parallel import DataParallel
 
 __all__ = ["Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter",
-           "attention", "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils", *modules.__all__]
+           "attention", "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils",
+           *modules.__all__]
 
 _PACKAGES = ("attention", "common_types", "parallel", "utils")
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from livetape.nn._attention import multi_head_attention_forward, scaled_dot_product_attention
+from livetape.nn._ctc import ctc_loss
+from livetape.nn._distance import pdist
+from livetape.nn._sampling import affine_grid, grid_sample
 from livetape.ops.activation import (
     hardshrink,
     hardsigmoid,
@@ -55,15 +58,25 @@ from livetape.ops.dropout import (
     dropout1d,
     dropout2d,
     dropout3d,
-    functional_alpha_dropout as alpha_dropout,
-    functional_dropout as dropout,
-    functional_feature_alpha_dropout as feature_alpha_dropout,
     rrelu,
     rrelu_,
 )
+from livetape.ops.dropout import (
+    functional_alpha_dropout as alpha_dropout,
+)
+from livetape.ops.dropout import (
+    functional_dropout as dropout,
+)
+from livetape.ops.dropout import (
+    functional_feature_alpha_dropout as feature_alpha_dropout,
+)
 from livetape.ops.embedding import (
     functional_embedding as embedding,
+)
+from livetape.ops.embedding import (
     functional_embedding_bag as embedding_bag,
+)
+from livetape.ops.embedding import (
     one_hot,
 )
 from livetape.ops.interpolate import (
@@ -98,8 +111,14 @@ from livetape.ops.loss import (
 )
 from livetape.ops.normalization import (
     functional_batch_norm as batch_norm,
+)
+from livetape.ops.normalization import (
     functional_group_norm as group_norm,
+)
+from livetape.ops.normalization import (
     functional_instance_norm as instance_norm,
+)
+from livetape.ops.normalization import (
     layer_norm,
     local_response_norm,
     normalize,
@@ -156,7 +175,11 @@ from livetape.ops.smooth import (
 )
 from livetape.ops.softmax import (
     functional_log_softmax as log_softmax,
+)
+from livetape.ops.softmax import (
     functional_softmax as softmax,
+)
+from livetape.ops.softmax import (
     gumbel_softmax,
     softmin,
 )
@@ -164,20 +187,21 @@ from livetape.ops.softmax import (
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices",
-    "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "alpha_dropout", "avg_pool1d", "avg_pool2d",
+    "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "affine_grid", "alpha_dropout", "avg_pool1d",
+    "avg_pool2d",
     "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
     "celu_", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d",
+    "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d",
     "dropout2d", "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout", "fold",
     "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
-    "fractional_max_pool3d_with_indices", "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax",
+    "fractional_max_pool3d_with_indices", "gaussian_nll_loss", "gelu", "glu", "group_norm", "grid_sample", "gumbel_softmax",
     "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss",
     "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear",
     "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss",
     "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d",
     "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss",
     "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
-    "native_channel_shuffle", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle",
+    "native_channel_shuffle", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle",
     "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "rrelu_",
     "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss",
     "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",

@@ -128,7 +128,8 @@ def create_block_mask(mask_mod: MaskMod, B: int | None, H: int | None, Q_LEN: in
     return BlockMask((B or 1, H or 1, Q_LEN, KV_LEN), mask_mod, size)  # type: ignore[arg-type]
 
 
-def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Any = None, block_mask: BlockMask | None = None,
+def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Any = None,
+                   block_mask: BlockMask | None = None,
                    scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False,
                    kernel_options: Any = None, *, return_aux: AuxRequest | None = None) -> Any:
     """Attention of (B, H, L, E), (B, H, S, E) and (B, H, S, Ev) with changed scores.
