@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,62 @@ def test_attention_masks():
     assert (weights[0, :, 2] == 0).all().item() and (weights[1, :, 1:] == 0).all().item()
     other, none = m(q, q, q, key_padding_mask=padding, need_weights=False)
     assert none is None and torch.allclose(out, other, atol=1e-6)
+
+
+def test_ctc():
+    torch.manual_seed(0)
+    lp = torch.randn(5, 2, 4, dtype=torch.float64).log_softmax(2).requires_grad_()
+    targets, lengths = torch.tensor([[1, 2], [3, 3]]), (5, 4)
+    loss = nn.functional.ctc_loss(lp, targets, lengths, (2, 2), reduction="none")
+
+    def brute(n, steps):
+        """Over all paths that collapse to the target."""
+        wanted, total, table = targets[n].tolist(), 0.0, lp.tolist()
+        for code in range(4**steps):
+            path = [code // 4**t % 4 for t in range(steps)]
+            short = [k for t, k in enumerate(path) if t == 0 or path[t - 1] != k]
+            if [k for k in short if k] == wanted:
+                total += math.exp(sum(table[t][n][k] for t, k in enumerate(path)))
+        return -math.log(total)
+
+    assert loss.tolist() == pytest.approx([brute(0, 5), brute(1, 4)])
+    x = torch.randn(5, 2, 4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda x: nn.functional.ctc_loss(x.log_softmax(2), targets, lengths, (2, 2), zero_infinity=True), (x,))
+    short = nn.CTCLoss(zero_infinity=True, reduction="none")(lp, targets, (5, 2), (2, 2))
+    assert short[1].item() == 0.0
+    with pytest.raises(RuntimeError, match="blank must be in label range"):
+        nn.CTCLoss(blank=7)(lp, targets, lengths, (2, 2))
+
+
+def test_sampling_images():
+    x = torch.arange(12.0).reshape(1, 1, 3, 4)
+    same = nn.functional.affine_grid(torch.eye(2, 3)[None], x.shape, align_corners=False)
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for padding in ("border", "reflection"):
+            found = nn.functional.grid_sample(x, same, mode, padding, align_corners=False)
+            assert torch.allclose(found, x, atol=1e-5)
+    spots = torch.tensor([[[[-1.0, -1.0], [0.0, 0.0], [0.9, 1.2], [-2.0, 0.3]]]])
+    expected = {("bilinear", "zeros"): [0.0, 5.5, 8.68, 0.0], ("bilinear", "border"): [0.0, 5.5, 10.85, 5.2],
+                ("bilinear", "reflection"): [0.0, 5.5, 10.05, 6.7], ("bicubic", "border"): [0.0, 5.5, 11.2707, 5.557]}
+    for (mode, padding), values in expected.items():
+        found = nn.functional.grid_sample(x, spots, mode, padding, align_corners=True)
+        assert found.reshape(-1).tolist() == pytest.approx(values, abs=1e-3)
+    images = torch.randn(1, 2, 3, 4, dtype=torch.float64, requires_grad=True)
+    places = (torch.rand(1, 2, 2, 2, dtype=torch.float64) * 3 - 1.5).requires_grad_()
+    for mode in ("bilinear", "bicubic"):
+        for padding in ("zeros", "border", "reflection"):
+            assert torch.autograd.gradcheck(
+                lambda i, p, m=mode, q=padding: nn.functional.grid_sample(i, p, m, q, align_corners=False),
+                (images, places))
+
+
+def test_adaptive_softmax_gives_probabilities():
+    torch.manual_seed(0)
+    m = nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2, 5], div_value=2.0)
+    x, t = torch.randn(6, 4), torch.tensor([0, 1, 3, 4, 9, 7])
+    full = m.log_prob(x)
+    assert full.exp().sum(1).tolist() == pytest.approx([1.0] * 6, abs=1e-5)
+    out, loss = m(x, t)
+    assert torch.allclose(out, full.gather(1, t[:, None])[:, 0]) and loss.item() == pytest.approx(-out.mean().item())
+    assert torch.equal(m.predict(x), full.argmax(1))
