@@ -96,7 +96,8 @@ class CtcLoss(Function):
         weight = np.where(np.isneginf(scores) | np.isnan(weight), 0.0, weight)
         posterior = np.zeros(log_probs.array.shape)
         for place in range(width):
-            np.add.at(posterior, (slice(None), rows, labels[:, place]), weight[:, :, place])
+            where: Any = (slice(None), rows, labels[:, place])
+            np.add.at(posterior, where, weight[:, :, place])
         grad = (np.exp(log_probs.array) - posterior) * grads[0].array[None, :, None]
         grad *= (np.arange(steps)[:, None] < lengths[None])[:, :, None]
         if zero_infinity:

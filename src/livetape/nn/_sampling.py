@@ -30,9 +30,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
                                   f"respectively. Got size {size}.")
     if theta.dim() != 3 or theta.shape[1:] != (spatial, spatial + 1):
-        shape = "x".join(str(n) for n in ("N", spatial, spatial + 1))
-        raise ValueError(f"Expected a batch of {spatial}D affine matrices of shape {shape} for size {size}. Got "
-                         f"{theta.shape}.")
+        raise ValueError(f"Expected a batch of {spatial}D affine matrices of shape Nx{spatial}x{spatial + 1} for size "
+                         f"{size}. Got {theta.shape}.")
     axes = []
     for n in reversed(size[2:]):  # the last dimension is x
         axis = ops.linspace(-1, 1, n, dtype=theta.dtype) if n > 1 else ops.zeros(n, dtype=theta.dtype)

@@ -67,7 +67,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draw new initial values."""
         self.head.reset_parameters()
-        for first, second in self.tail:  # type: ignore[misc]
+        tail: Any = self.tail
+        for first, second in tail:
             first.reset_parameters()
             second.reset_parameters()
 
