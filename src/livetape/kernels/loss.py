@@ -164,7 +164,7 @@ def bce_backward(grad_output: Array, self: Array, target: Array, weight: Array |
 
 
 def bce_logits(self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Array:
-    """`bce` of sigmoid(self), without overflow; ``pos_weight`` multiplies the positive part."""
+    """`bce` of sigmoid(self), without overflow, in the target's dtype; ``pos_weight`` multiplies the positive part."""
     x, t = alike(self, target)
     loss = log1p(np.exp(np.negative(np.abs(x)), out=...))
     if pos_weight is None:
@@ -176,7 +176,7 @@ def bce_logits(self: Array, target: Array, weight: Array | None, pos_weight: Arr
         loss = loss + (number(x, 1.0) - t) * x
     if weight is not None:
         loss = loss * weight
-    return reduced(loss, reduction)
+    return reduced(loss if loss.dtype == target.dtype else loss.astype(target.dtype), reduction)
 
 
 def bce_logits_backward(grad_output: Array, self: Array, target: Array, weight: Array | None, pos_weight: Array | None,
@@ -251,7 +251,7 @@ def nll(self: Array, target: Array, weight: Array | None, reduction: int, ignore
         t, counts = _checked_target(target, self.shape[1], ignore_index)
         picked = self[np.arange(len(t)), t]
     elif self.ndim == 1:
-        t, counts = _checked_target(target, self.shape[0], ignore_index)
+        t, counts = _checked_target(target.reshape(()), self.shape[0], ignore_index)
         picked = self[t]
     else:
         t, counts = _checked_target(target, self.shape[1], ignore_index)
@@ -277,6 +277,8 @@ def _total_weight(weights: Array | None, picked: Array, like: Array) -> Any:
 def nll_backward(grad_output: Array, self_size: tuple[int, ...], target: Array, weight: Array | None, reduction: int,
                  ignore_index: int) -> Array:
     kind = grad_output.dtype
+    if len(self_size) == 1 and target.ndim:
+        raise RuntimeError(f"size mismatch (got input: {list(self_size)}, target: {list(target.shape)})")
     classes = self_size[0] if len(self_size) == 1 else self_size[1]
     t, counts = _checked_target(target, classes, ignore_index)
     weights = _class_weights(t, counts, weight, kind)

@@ -12,6 +12,7 @@ from livetape.kernels.select import refuse
 from livetape.kernels.small import quick
 from livetape.ops import smooth
 from livetape.ops.basics import sum_to, zeros_like
+from livetape.ops.nodes import node_class
 from livetape.ops.table import elementwise, row
 
 # ---------------------------------------------------------------- relu and threshold
@@ -24,8 +25,7 @@ RELU = elementwise("relu", kernels.relu, params="self",
 RELU.quick = quick("relu")
 THRESHOLD = elementwise("threshold", kernels.threshold, params="self threshold value",
                         self=lambda grad, self, threshold: THRESHOLD_BACKWARD.apply((grad, self, threshold)))
-THRESHOLD.inplace_class = elementwise("threshold_", kernels.threshold, params="self threshold value",
-                                      node="ThresholdBackward1", key="threshold.inplace").node_class
+THRESHOLD.inplace_class = node_class("ThresholdBackward1")
 
 
 def relu(input: Any, inplace: bool = False) -> Any:

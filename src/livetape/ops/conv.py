@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import SCALAR_TYPE, boolean
 from livetape.kernels import convolution as kernels
@@ -336,10 +338,29 @@ def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1,
     return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+def _conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
+    found = kernels.convolve(self.transpose(1, 2, 0), weight.transpose(2, 1, 0), (1,), (pad,), (1,), 1)
+    return np.ascontiguousarray(found.transpose(2, 0, 1)) + bias
+
+
+def _tbc_to_self(grad: Any, self_size: Any, weight: Any, pad: int) -> Any:
+    size = (self_size[1], self_size[2], self_size[0])
+    found = _to_input(grad.permute(1, 2, 0), size, weight.permute(2, 1, 0), (1,), (pad,), (1,), False, 1)
+    return found.permute(2, 0, 1)
+
+
+def _tbc_to_weight(grad: Any, self: Any, weight_size: Any, pad: int) -> Any:
+    found = WEIGHT_GRADIENT.apply((grad.permute(1, 2, 0), self.permute(1, 2, 0), (weight_size[0],), (1,), (pad,), (1,), 1))
+    return found.permute(2, 1, 0)
+
+
+CONV_TBC = row("conv_tbc", _conv_tbc, tensors="self weight bias", self=_tbc_to_self, weight=_tbc_to_weight,
+               bias=lambda grad: grad.sum((0, 1)))
+
+
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
     """A convolution of (time, batch, channels) with weight (K, C, O) (source: ``torch.nn.functional.conv_tbc``)."""
-    found = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
-    return found.permute(2, 0, 1)
+    return CONV_TBC.apply((input, weight, bias, pad))
 
 
 FUNCTIONS = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "conv_tbc",

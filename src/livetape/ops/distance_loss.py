@@ -110,7 +110,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, size_aver
     Source: ``torch.nn.functional.hinge_embedding_loss``.
     """
     how = reduction_of(reduction, size_average, reduce)
-    short = (margin - input).clamp(min=0)
+    short = (margin - input).clamp_min(0)
     return reduce_loss(_where(target != 1, short) + _where(target != -1, input), how)
 
 
@@ -125,7 +125,7 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
     if not input1.array.ndim == input2.array.ndim == target.array.ndim:
         raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
                            f"{shape_of(input1)}, input2: {shape_of(input2)}, target: {shape_of(target)} ")
-    return reduce_loss((-target * (input1 - input2) + margin).clamp(min=0), how)
+    return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), how)
 
 
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
@@ -146,7 +146,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     square1 = (input1 * input1).sum(dims) + epsilon
     square2 = (input2 * input2).sum(dims) + epsilon
     cosine = product / (square1 * square2).sqrt()
-    loss = _where(target == 1, 1 - cosine) + _where(target == -1, (cosine - margin).clamp(min=0))
+    loss = _where(target == 1, 1 - cosine) + _where(target == -1, (cosine - margin).clamp_min(0))
     return reduce_loss(loss, how)
 
 
@@ -168,7 +168,7 @@ def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = far.minimum(pairwise_distance(positive, negative, p, eps))
-    return reduce_loss((margin + near - far).clamp(min=0), how)
+    return reduce_loss((margin + near - far).clamp_min(0), how)
 
 
 def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any, *,
@@ -187,7 +187,7 @@ def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any,
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = far.minimum(distance(positive, negative))
-    return reduce_loss((margin + near - far).clamp(min=0), how)
+    return reduce_loss((margin + near - far).clamp_min(0), how)
 
 
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import argument_error
-from livetape._tape.tensor import TensorBase, wrap
+from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.kernels import activation as kernels
 from livetape.kernels.draws import unit
@@ -50,7 +50,7 @@ def _run(name: str, input: Any, p: float, train: bool, inplace: bool, feature: b
     if alpha:
         return _alpha(input, kept, p, inplace)
     scale = np.asarray(1.0, array.dtype) / np.asarray(1.0 - p, array.dtype)
-    noise = wrap(np.multiply(kept, scale), input.dtype, input.size if not feature else None)
+    noise = wrap(np.multiply(kept, scale), input.dtype, None if feature else shape_of(input))
     return mul.inplace(input, noise) if inplace else mul(input, noise)
 
 
@@ -186,7 +186,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     ndim = input.array.ndim
     if ndim not in (4, 5):
         _warn_dims("dropout3d", ndim, 3)
-    return _channels(input, p, training, inplace, ndim != 4)
+    return _channels(input, p, training, inplace, ndim == 5)
 
 
 # ---------------------------------------------------------------- rrelu
@@ -230,7 +230,7 @@ def _slopes(name: str, input: Any, lower: float, upper: float, training: bool, g
         places = array <= 0
         drawn = unit((generator or default_generator).bits, (int(np.count_nonzero(places)),))
         noise[places] = drawn * (upper - lower) + lower
-    return input, wrap(noise, input.dtype, input.size), float(lower), float(upper), training
+    return input, wrap(noise, input.dtype, shape_of(input)), float(lower), float(upper), training
 
 
 def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False, *,

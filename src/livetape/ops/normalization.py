@@ -111,9 +111,11 @@ def _shape_argument(name: str, value: Any) -> tuple[int, ...]:
 def _check_params(kind: dtype, *params: Any) -> None:
     """Weights have the input's dtype, or float32 where that is a half precision."""
     for value in params:
-        if value is not None and value.dtype is not kind and not (kind.itemsize == 2 and value.dtype is float32):
-            wanted = SCALAR_TYPE[float32 if kind.itemsize == 2 else kind]
-            raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {wanted}")
+        if value is not None and value.dtype is not kind:
+            if value.dtype is not float32:
+                raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+            if kind.itemsize != 2:
+                raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5,
@@ -126,12 +128,16 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     >>> torch.nn.functional.layer_norm(torch.tensor([1., 3.]), (2,))
     tensor([-1.0000,  1.0000])
     """
-    return native_layer_norm(input, normalized_shape, weight, bias, eps, "layer_norm")[0]
+    return _layer_norm("layer_norm", input, normalized_shape, weight, bias, eps)[0]
 
 
-def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float,
-                      name: str = "native_layer_norm") -> Any:
+def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     """`layer_norm` with the means and the reciprocal deviations (source: ``torch.native_layer_norm``)."""
+    found = _layer_norm("native_layer_norm", input, normalized_shape, weight, bias, eps)
+    return found[0], found[1].detach(), found[2].detach()
+
+
+def _layer_norm(name: str, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     if not isinstance(input, TensorBase):
         raise argument_error(name, 0, input)
     normalized_shape = _shape_argument(name, normalized_shape)
@@ -205,8 +211,9 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
                            f"{list(size)} and num_groups={num_groups}")
     for name, value in (("weight", weight), ("bias", bias)):
         if value is not None and value.array.shape != (size[1],):
+            shown = value if weight is None else weight  # torch shows the weight's shape for both
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but "
-                               f"got {name} of shape {list(value.array.shape)} and input of shape {list(size)}")
+                               f"got {name} of shape {list(shown.array.shape)} and input of shape {list(size)}")
     if input.dtype.category == FLOAT:
         _check_params(input.dtype, weight, bias)
     return GROUP_NORM.apply((input, weight, bias, size[0], size[1], math.prod(size[2:]), num_groups, eps))[0]
@@ -307,6 +314,11 @@ def _batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_v
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     if input.dtype.category == FLOAT:
         _check_params(input.dtype, weight, bias, running_mean, running_var)
+    if not input.array.size:  # as torch does
+        found = input.clone()
+        if weight is not None:
+            found = found * weight[0]
+        return found if bias is None else found + bias[0]
     return BATCH_NORM.apply((input, weight, bias, running_mean, running_var, training, momentum, eps))[0]
 
 
