@@ -109,6 +109,7 @@ _PACKAGES = {"amp", "backends", "cuda", "distributed", "distributions", "fft", "
              "multiprocessing", "nn", "optim", "return_types", "serialization", "special", "storage", "testing", "types", "utils"}
 _NAMES = {"save": "serialization", "load": "serialization", "vmap": "func", "autocast": "amp", "UntypedStorage": "storage",
           "TypedStorage": "storage", "set_compat": "compat", "is_anomaly_enabled": "autograd.anomaly_mode",
+          "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
           "is_autocast_enabled": "amp", "get_autocast_dtype": "amp"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,14 @@ from livetape._tape.backward import run_backward
 from livetape._tape.tensor import Edge, TensorBase, shape_of, wrap
 from livetape._tape.views import edge_of, needs_gradient
 from livetape.ops.joining import stack
+from livetape.size import size_of
+
+
+class GradientEdge(namedtuple("GradientEdge", ("node", "output_nr", "ownership_token"), defaults=(None,))):
+    """A node and the number of one of its outputs (source: ``torch.autograd.graph.GradientEdge``)."""
+
+    _shape: Any = None  # Size and dtype of that output, where they are known
+    _kind: Any = None
 
 
 def _root_grads(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any]:
@@ -55,32 +64,13 @@ def _roots(tensors: tuple[Any, ...]) -> list[Any]:
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, TensorBase) or not isinstance(value, Sequence) else tuple(value)
-
-
-class GradientEdge(tuple[Any, int]):
-    """A node and the number of one of its outputs (source: ``torch.autograd.graph.GradientEdge``)."""
-
-    __slots__ = ()
-
-    def __new__(cls, node: Any, output_nr: int, ownership_token: Any = None) -> GradientEdge:
-        return tuple.__new__(cls, (node, output_nr))
-
-    @property
-    def node(self) -> Any:
-        """The node."""
-        return self[0]
-
-    @property
-    def output_nr(self) -> int:
-        """Which of its outputs."""
-        return self[1]
+    return (value,) if isinstance(value, (TensorBase, GradientEdge)) or not isinstance(value, Sequence) else tuple(value)
 
 
 def _edge(value: Any) -> Any:
     """An edge to a tensor or a GradientEdge."""
     if isinstance(value, GradientEdge):
-        node, nr = value
+        node, nr = value.node, value.output_nr
         variable = getattr(node, "variable", None)
         if variable is not None:
             return variable
@@ -132,7 +122,10 @@ def _root_grads_of(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any
             if not isinstance(output, GradientEdge):
                 found[i] = _root_grads((output,), (grad,))[0]
             elif grad is None:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                size, kind = output._shape, output._kind
+                if size is None or size.numel() != 1:
+                    raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                found[i] = wrap(np.ones(size, kind.np), kind, size)
         return found
     return _root_grads(outputs, given)
 
@@ -180,6 +173,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                 raise error
             if materialize_grads:
                 input = ins[i]
+                if isinstance(input, GradientEdge):
+                    raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
                 found[i] = wrap(np.zeros(shape_of(input), input.dtype.np), input.dtype, input._size)
                 if create_graph:
                     found[i].recorded = True
@@ -196,8 +191,8 @@ def _batched(outs: Any, ins: Any, given: Any, create_graph: bool, allow: bool, m
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
                 "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
-                f"mismatch was detected: grad_output[{i}] has a shape of {shape_of(g)!r} and output[{i}] has a shape of "
-                f"{shape_of(output)!r}. If you only want some tensors in `grad_output` to be considered batched, consider "
+                f"mismatch was detected: grad_output[{i}] has a shape of {size_of(g.array.shape[1:])!r} and output[{i}] has a "
+                f"shape of {shape_of(output)!r}. If you only want some tensors in `grad_output` to be considered batched, consider "
                 "using vmap.")
         count = g.array.shape[0]
     rows = [grad(outs, ins, [None if g is None else g[k] for g in given], True, create_graph, True, allow, False, materialize)

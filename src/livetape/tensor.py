@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,6 +46,10 @@ class Tensor(Methods):
     """A multi-dimensional array that may take part in the tape (source: ``torch.Tensor``)."""
 
     __slots__ = ("__dict__", "__weakref__")
+    if TYPE_CHECKING:  # programs give tensors attributes of their own
+
+        def __getattr__(self, name: str) -> Any: ...
+
     __array_priority__ = 1000
 
     # ------------------------------------------------------------ what it is
@@ -437,7 +441,8 @@ class Tensor(Methods):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         state = dict(self.__dict__) or None
-        return (rebuild_tensor, (type(self), np.ascontiguousarray(self.array), self.dtype.name, needs_gradient(self), state))
+        cls = None if type(self) is Tensor else type(self)  # torch's name of the class is no place to import it from
+        return (rebuild_tensor, (cls, np.ascontiguousarray(self.array), self.dtype.name, needs_gradient(self), state))
 
     def __dir__(self) -> list[str]:
         return sorted(set(super().__dir__()) - _INTERNAL)
@@ -480,7 +485,7 @@ def _like(cls: Any, array: Any, source: Any) -> Any:
 
 def rebuild_tensor(cls: Any, array: Any, dtype: str, requires_grad: bool, state: Any) -> Any:
     """A pickled tensor: its values, as a leaf."""
-    twin = _like(cls, array, wrap(array, dtypes.by_name(dtype), None))
+    twin = _like(cls or Tensor, array, wrap(array, dtypes.by_name(dtype), None))
     twin.recorded = requires_grad
     if state:
         twin.__dict__.update(state)

@@ -15,6 +15,9 @@ class ThreadModes(threading.local):
     interposers: tuple[Any, ...] = ()
     saved_hooks: tuple[Any, ...] = ()
     saved_hooks_refused: str | None = None
+    walk: Any = None  # the backward this thread is in
 
 
 local = ThreadModes()
+
+accumulating = threading.RLock()  # held while a leaf's .grad changes: walks in several threads may share a leaf

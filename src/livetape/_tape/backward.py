@@ -8,7 +8,7 @@ import numpy as np
 from mypy_extensions import i64
 
 from livetape._tape.explain import shape_mismatch
-from livetape._tape.modes import local, set_grad
+from livetape._tape.modes import local, set_grad, state
 from livetape._tape.record import Op
 from livetape._tape.tensor import (
     NDARRAY,
@@ -25,6 +25,7 @@ from livetape._tape.tensor import (
 )
 from livetape._tape.views import FREED, edge_of, primitives
 from livetape.dtypes import FLOAT
+from livetape.thread_modes import accumulating
 
 add_arrays: Final = np.add
 ones: Final = np.ones
@@ -33,9 +34,11 @@ ones: Final = np.ones
 class Task:
     """One walk: what it keeps, what it returns, and the vertices it has notes on."""
 
-    __slots__ = ("accumulate", "create", "finished", "keep", "overflow", "pruned", "ready", "results", "visited")
+    __slots__ = ("accumulate", "create", "finished", "keep", "number", "overflow", "pruned", "ready", "results", "visited")
 
     def __init__(self, keep: bool, create: bool, accumulate: bool, captures: int) -> None:
+        state.walks += 1
+        self.number: i64 = state.walks
         self.keep = keep
         self.create = create
         self.accumulate = accumulate  # whether leaves receive their gradient in .grad
@@ -59,11 +62,10 @@ class Task:
     def visit(self, vertex: Vertex) -> Slot:
         """A new slot for a vertex that this walk has not met."""
         slot = Slot(self)
-        other = vertex.slot
-        if other is not None and not is_finished(other):
-            self.overflow[vertex] = slot
-        else:
+        if vertex.slot is None:
             vertex.slot = slot
+        else:
+            self.overflow[vertex] = slot
         self.visited.append(vertex)
         return slot
 
@@ -77,11 +79,11 @@ class Task:
 
     def finish(self) -> None:
         """Drop all notes, also after an exception."""
-        self.finished = True
         for vertex in self.visited:
             slot = vertex.slot
             if slot is not None and slot.task is self:
                 vertex.slot = None
+        self.finished = True
         self.visited = []
         self.overflow = {}
         self.ready = []
@@ -181,7 +183,10 @@ class Task:
             if slot is None:
                 continue
             self.leave(node)
-            self.evaluate(node, slot)
+            if state.anomaly is None:
+                self.evaluate(node, slot)
+            else:
+                state.anomaly.guard(self, node, slot)
 
     def evaluate(self, node: Node, slot: Slot) -> None:
         """Run one node: hooks, derivative, hooks, and hand its gradients on."""
@@ -190,14 +195,16 @@ class Task:
         grads = [slot.grad] if several is None else several
         owned = slot.owned
         extras = node._extras
-        if extras is not None:
-            if run_output_hooks(extras, grads):
-                owned = False
         captured = slot.captured
+        if captured is not None and slot.needed:  # torch captures before the hooks, unless the walk ends here
+            self.capture(captured, grads)
+        if extras is not None:
+            if run_output_hooks(extras, grads, slot.needed):
+                owned = False
         if captured is not None:
             owned = False
-            for nr, place in captured:
-                self.results[place] = grads[nr] if nr < len(grads) else None
+            if not slot.needed:
+                self.capture(captured, grads)
         if self.pruned and not slot.needed:
             return
         edges = node._edges
@@ -222,6 +229,8 @@ class Task:
         if extras is not None and extras.hooks is not None:
             found = run_node_hooks(extras.hooks, found, grads)
             owned = False
+        if state.anomaly is not None:
+            state.anomaly.look(node, found)
         trusted = node._op is not None and (extras is None or extras.hooks is None)
         i = 0
         for edge in edges:
@@ -230,6 +239,11 @@ class Task:
                 exclusive = g is not None and trusted and is_exclusive(g, found, grads, owned, count == 1)
                 self.deliver(edge, g, exclusive)
             i += 1
+
+    def capture(self, captured: list[tuple[int, int]], grads: list[TensorBase | None]) -> None:
+        """Put the gradients that were asked for into the results."""
+        for nr, place in captured:
+            self.results[place] = grads[nr] if nr < len(grads) else None
 
     def is_needed(self, edge: Any) -> bool:
         """Whether an edge leads towards a captured input."""
@@ -310,20 +324,14 @@ class Task:
                 self.results[place] = grad
             exclusive = False
         if self.accumulate and (not self.pruned or slot.captured is not None):
-            accumulate_grad(leaf, grad, exclusive, self.create)
+            with accumulating:
+                accumulate_grad(leaf, grad, exclusive, self.create)
             if extras is not None:
                 if extras.node_hooks is not None and extras.node_hooks:
                     run_node_hooks(extras.node_hooks, [], [grad])
                 if extras.accumulate_hooks is not None:
                     for hook in list(extras.accumulate_hooks.values()):
                         hook(leaf)
-
-
-def is_finished(slot: Slot) -> bool:
-    """Whether the walk that left a slot behind is over."""
-    task: Any = slot.task
-    found: Task = task
-    return found.finished
 
 
 def is_exclusive(grad: TensorBase, found: list[TensorBase | None], grads: list[TensorBase | None], owned: bool,
@@ -334,7 +342,7 @@ def is_exclusive(grad: TensorBase, found: list[TensorBase | None], grads: list[T
     incoming one was (``owned``) and no other input gets a gradient (``alone``).
     """
     base = grad.array.base
-    if base is not None and type(base) is not NDARRAY:
+    if base is not None and (type(base) is not NDARRAY or 0 in grad.array.strides):  # an expanded view repeats elements
         return False
     memory = grad.array if base is None else base
     for g in grads:
@@ -470,8 +478,8 @@ def run_pre_hooks(hooks: dict[int, Any], grads: list[TensorBase | None]) -> list
     return grads
 
 
-def run_output_hooks(extras: NodeExtras, grads: list[TensorBase | None]) -> bool:
-    """The hooks of a node's outputs and its pre-hooks, then the retained gradients. Whether any ran."""
+def run_output_hooks(extras: NodeExtras, grads: list[TensorBase | None], entering: bool) -> bool:
+    """The hooks of a node's outputs, its pre-hooks if it is going to run, then the retained gradients. Whether any ran."""
     ran = False
     if extras.tensor_hooks is not None:
         for nr, hooks in extras.tensor_hooks.items():
@@ -479,7 +487,7 @@ def run_output_hooks(extras: NodeExtras, grads: list[TensorBase | None]) -> bool
             if g is not None and hooks:
                 grads[nr] = run_tensor_hooks(hooks, g)
                 ran = True
-    if extras.pre_hooks is not None and extras.pre_hooks:
+    if entering and extras.pre_hooks is not None and extras.pre_hooks:
         replaced = run_pre_hooks(extras.pre_hooks, grads)
         for i in range(len(grads)):
             grads[i] = replaced[i]
@@ -520,6 +528,8 @@ def run_backward(roots: list[Any], root_grads: list[Any], keep: bool, create: bo
     """
     task = Task(keep, create, accumulate, 0 if inputs is None else len(inputs))
     before = bool(local.grad)
+    outer = local.walk
+    local.walk = task
     try:
         for root in roots:
             vertex: Vertex = root.node if isinstance(root, Edge) else root
@@ -546,6 +556,7 @@ def run_backward(roots: list[Any], root_grads: list[Any], keep: bool, create: bo
             task.deliver(roots[i], root_grads[i], False)
         task.walk()
     finally:
+        local.walk = outer
         set_grad(before)
         task.finish()
     return task.results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from livetape._tape.modes import state
 from livetape._tape.tensor import Node, TensorBase, shape_of
 from livetape.dtypes import SCALAR_TYPE
 
@@ -56,7 +57,9 @@ def op_label(node: Node) -> str:
     """A node's name as torch's messages have it: "Mul" for MulBackward0."""
     name = type(node).__name__
     stem, found, number = name.rpartition("Backward")
-    return stem if found and (number == "" or number.isdigit()) else name
+    if found and (number == "" or number.isdigit()):
+        return stem if number == "0" else stem + number
+    return "torch::autograd::" + name if name in ("CopySlices", "AccumulateGrad") else name
 
 
 def line_of(node: Node) -> str:
@@ -91,11 +94,15 @@ def check_expands(name: str, target: TensorBase, other: TensorBase) -> None:
 
 
 def _changed(description: str, found: int, expected: int) -> RuntimeError:
+    if state.anomaly is None:
+        hint = ("enable anomaly detection to find the operation that failed to compute its gradient, with "
+                "torch.autograd.set_detect_anomaly(True, check_nan=False).")
+    else:
+        hint = ("the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+                "question was changed in there or anywhere later. Good luck!")
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"{description} is at version {found}; expected version {expected} instead. Hint: enable anomaly detection to "
-        "find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False).")
+        f"{description} is at version {found}; expected version {expected} instead. Hint: {hint}")
 
 
 def _described(tensor: TensorBase) -> str:

@@ -17,15 +17,17 @@ from livetape import thread_modes
 class State:
     """What every operation looks at, shared by all threads."""
 
-    __slots__ = ("hooking", "inferring", "interposed", "sequence", "unrecorded", "watching")
+    __slots__ = ("anomaly", "hooking", "inferring", "interposed", "sequence", "unrecorded", "walks", "watching")
 
     def __init__(self) -> None:
         self.sequence: i64 = 0  # of the newest node: a node's number is above those of all nodes it leads to
+        self.walks: i64 = 0  # how many walks have begun
         self.unrecorded: i64 = 0  # threads that do not record
         self.inferring: i64 = 0  # threads in inference mode
         self.interposed: i64 = 0  # interposers on all threads' stacks
         self.hooking: i64 = 0  # saved-tensor hooks on all threads' stacks
         self.watching: bool = False  # whether nodes remember the line that made them
+        self.anomaly: Any = None  # anomaly mode: has note(node, frame), guard(task, node, slot) and look(node, grads)
 
 
 state: Final = State()
@@ -85,7 +87,8 @@ def remove_interposer(interposer: Any) -> None:
 def describe(tensor: Any) -> str | None:
     """The text of a tensor that an interposer has made more of than its values tell; None for others."""
     for interposer in reversed(local.interposers):
-        text: str | None = interposer.describe(tensor)
+        describing = getattr(interposer, "describe", None)
+        text: str | None = None if describing is None else describing(tensor)
         if text is not None:
             return text
     return None
@@ -94,7 +97,8 @@ def describe(tensor: Any) -> str | None:
 def interpose(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Callable[..., Any]) -> Any:
     """Give the call to the newest interposer, which runs with those below it in place; ``plain`` is the bare call.
 
-    In ``kwargs`` is how the row is run: {"inplace": True}, or nothing.
+    ``kwargs`` says how the row is run: nothing for a result of its own, {"inplace": True} for `Op.inplace`, and
+    {"reshape": change} where ``change(op, args)`` gives the first argument itself the shape of the result, a view.
     """
     stack = local.interposers
     if not stack:

@@ -16,6 +16,7 @@ from livetape._tape.tensor import (
     MULTI_OUTPUT,
     NDARRAY,
     NO_GRAD,
+    Edge,
     Node,
     TensorBase,
     counter_of,
@@ -110,11 +111,14 @@ class Plan:
 class Packed:
     """A saved value that a pair of saved-tensor hooks keeps."""
 
-    __slots__ = ("unpack", "value")
+    __slots__ = ("edge", "found", "remember", "unpack", "value")
 
-    def __init__(self, unpack: Any, value: Any) -> None:
+    def __init__(self, unpack: Any, value: Any, edge: Any = None) -> None:
         self.unpack = unpack
         self.value = value
+        self.remember: bool = False  # while the derivative is computed, what the hook gave back is kept
+        self.found: TensorBase | None = None
+        self.edge = edge  # what an edge to the saved input leads to: whatever the hooks return takes its place
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -518,14 +522,15 @@ class Op:
         hooks = saved_hooks()
         if hooks is None:
             return
+        node_extras(node).packed = True
         for position, saved in enumerate(self.saved):
             if kept[position] is None:
                 continue
             if saved.kind == INPUT and isinstance(kept[position], TensorBase):
-                kept[position] = Packed(hooks[1], run_pack_hook(hooks[0], kept[position]))
+                kept[position] = packed(hooks, kept[position], edge_of(kept[position]))
             elif saved.kind == RESULT:
                 result: TensorBase = results[saved.index]
-                kept[position] = Packed(hooks[1], run_pack_hook(hooks[0], result))
+                kept[position] = packed(hooks, result, None)
 
     # ------------------------------------------------------------ in place
     def inplace(self, *values: Any) -> Any:
@@ -628,16 +633,15 @@ class Op:
                     raise version_error(node, value, int(expected), int(version_of(value)))
                 return value
             if isinstance(value, Packed):
-                return run_unpack_hook(value)
+                return connected(run_unpack_hook(value), value.edge)
             return value
         if kind == RESULT:
             if isinstance(value, Packed):
-                found: TensorBase = run_unpack_hook(value)
-                again = wrap(found.array, found.dtype, found._size)
+                again = connected(run_unpack_hook(value), None)
             else:
                 again = wrap(value, of_numpy(value.dtype), None)
             counters = node._counters
-            if counters is not None and int(saved.index) in counters:
+            if counters is not None and int(saved.index) in counters and not isinstance(value, Packed):
                 counter, then = counters[int(saved.index)]
                 if counter.value != then:
                     raise result_version_error(node, again, int(saved.index), int(counter.value), int(then))
@@ -651,6 +655,26 @@ class Op:
 
     def backward(self, node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
         """The gradients of the inputs that are ``wanted``."""
+        extras = node._extras
+        if extras is not None and extras.packed:
+            return self.unpacking_once(node, grads, wanted)
+        return self.backward_of(node, grads, wanted)
+
+    def unpacking_once(self, node: Node, grads: list[TensorBase | None],
+                       wanted: list[bool]) -> list[TensorBase | None]:
+        """`backward_of`, where several formulas that ask for the same name share one call of the unpack hook."""
+        kept: list[Packed] = [value for value in node._saved or () if isinstance(value, Packed)]
+        try:
+            for value in kept:
+                value.remember = True
+            return self.backward_of(node, grads, wanted)
+        finally:
+            for value in kept:
+                value.remember = False
+                value.found = None
+
+    def backward_of(self, node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
+        """`backward` for a node that keeps what it saved itself."""
         if self.analytic:
             for g in grads:
                 if g is not None and g.dtype.category == COMPLEX:
@@ -714,6 +738,55 @@ class Op:
         return False
 
 
+def packed(hooks: Any, tensor: TensorBase, edge: Any) -> Packed:
+    """A tensor as a pair of saved-tensor hooks keeps it."""
+    value = run_pack_hook(hooks[0], tensor)
+    if value is tensor and edge is None:  # a node must not own the tensor that owns it
+        value = wrap(tensor.array, tensor.dtype, tensor._size)
+    return Packed(hooks[1], value, edge)
+
+
+def connected(found: TensorBase, edge: Any) -> TensorBase:
+    """What an unpack hook gave back, in the place of the saved tensor that ``edge`` led to."""
+    again = wrap(found.array, found.dtype, found._size)
+    if edge is None:
+        return again
+    if isinstance(edge, Edge):
+        again.node = edge.node
+        again.output_nr = edge.output_nr
+    elif isinstance(edge, Node):
+        again.node = edge
+    else:
+        relay: Node = relays.cls()
+        relay._edges = (edge,)
+        again.node = relay
+    again.recorded = True
+    return again
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class RelayBase(Node):
+    """Hands its gradient on: between a leaf and the tensor that stands for it after unpacking."""
+
+    __slots__ = ()
+
+    def _run(self, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
+        return [grads[0]]
+
+    def _release(self) -> None:
+        pass
+
+
+class RelayClass:
+    """The class of these nodes, given by the floor above so that it has torch's methods."""
+
+    def __init__(self) -> None:
+        self.cls: Any = RelayBase
+
+
+relays: Final = RelayClass()
+
+
 def run_pack_hook(pack: Any, tensor: TensorBase) -> Any:
     """What a saved-tensor hook makes of a tensor, which it must not change."""
     before = version_of(tensor)
@@ -735,10 +808,14 @@ def run_pack_hook(pack: Any, tensor: TensorBase) -> Any:
 
 def run_unpack_hook(packed: Packed) -> TensorBase:
     """The tensor that an unpack hook gives back."""
+    if packed.found is not None:
+        return packed.found
     found = packed.unpack(packed.value)
     if not isinstance(found, TensorBase):
         raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                         f"{type(found).__name__}")
+    if packed.remember:
+        packed.found = found
     return found
 
 
@@ -760,3 +837,5 @@ def note_line(node: Node) -> None:
     if frame is not None:
         node._code = frame.f_code
         node._lasti = frame.f_lasti
+        if state.anomaly is not None:
+            state.anomaly.note(node, frame)

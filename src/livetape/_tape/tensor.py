@@ -97,7 +97,7 @@ class Node(Vertex):
 class NodeExtras:
     """What few nodes have: hooks, metadata, output shapes."""
 
-    __slots__ = ("hooks", "metadata", "outputs", "pre_hooks", "retained", "tensor_hooks")
+    __slots__ = ("hooks", "metadata", "outputs", "packed", "pre_hooks", "retained", "tensor_hooks")
 
     def __init__(self) -> None:
         self.hooks: dict[int, Any] | None = None
@@ -106,6 +106,7 @@ class NodeExtras:
         self.retained: dict[int, Any] | None = None  # output number: weak reference to the tensor that keeps its grad
         self.metadata: dict[Any, Any] | None = None
         self.outputs: list[Any] | None = None  # (Size, dtype) of each output, for nodes that have several
+        self.packed: bool = False  # whether saved-tensor hooks keep what was saved
 
 
 class Edge:

@@ -99,6 +99,7 @@ def refresh_view(view: TensorBase) -> None:
     node._op = op
     node._edges = (edge_of(base),)
     op.save(node, (base, size, strides, offset, primitives.layout_of(base.array)), (view,), 1)
+    move_retained(view, node)
     view.node = node
     view.output_nr = 0
     view.recorded = True
@@ -108,12 +109,11 @@ def refresh_view(view: TensorBase) -> None:
 def rebase_error(view: TensorBase, indirect: bool) -> RuntimeError:
     """Why a view's base may not be changed through it."""
     node = view.node
-    label = op_label(node) if node is not None else "View"
-    if indirect:
-        text = (f"Output {int(view.output_nr)} of {label} is a view and its base or another view of its base has been "
-                "modified inplace.")
+    change = "its base or another view of its base has been" if indirect else "is being"
+    if node is None:
+        text = f"A view was created in no_grad mode and {change} modified inplace with grad mode enabled."
     else:
-        text = f"Output {int(view.output_nr)} of {label} is a view and is being modified inplace."
+        text = f"Output {int(view.output_nr)} of {op_label(node)} is a view and {change} modified inplace."
     creation = view.creation
     if creation == MULTI_OUTPUT:
         return RuntimeError(
@@ -126,10 +126,9 @@ def rebase_error(view: TensorBase, indirect: bool) -> RuntimeError:
             "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
             "output of the custom Function.")
     mode, where = ("no_grad mode", "no_grad") if creation == NO_GRAD else ("inference mode", "inference_mode")
-    change = "with grad mode enabled" if creation == NO_GRAD else "in normal mode"
-    what = "its base or another view of its base has been" if indirect else "is being"
+    now = "with grad mode enabled" if creation == NO_GRAD else "in normal mode"
     return RuntimeError(
-        f"A view was created in {mode} and {what} modified inplace {change}. Given that this use case is ambiguous and "
+        f"A view was created in {mode} and {change} modified inplace {now}. Given that this use case is ambiguous and "
         "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside "
         f"the {where} block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
         "tracked).")
@@ -144,9 +143,9 @@ def check_inplace(target: TensorBase, recording: bool) -> None:
     base = target.base
     if recording:
         if base is not None:
-            refresh_view(target)
             if target.creation != DEFAULT and (target.recorded or base.recorded or target.creation == INFERENCE):
                 raise rebase_error(target, False)
+            refresh_view(target)
             if (base.recorded and base.node is None) or (target.recorded and target.node is None):
                 raise RuntimeError(
                     "a view of a leaf Variable that requires grad is being used in an in-place operation.")

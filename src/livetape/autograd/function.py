@@ -11,7 +11,7 @@ import numpy as np
 
 from livetape._tape.explain import version_error
 from livetape._tape.modes import is_recording, local, saved_hooks, set_grad, state
-from livetape._tape.record import Packed, note_line, run_pack_hook, run_unpack_hook
+from livetape._tape.record import Packed, connected, note_line, packed, run_unpack_hook
 from livetape._tape.tensor import (
     IN_FUNCTION,
     NO_GRAD,
@@ -39,6 +39,16 @@ class _SavedOutput:
         self.dtype = tensor.dtype
         self.counter = counter_of(tensor)
         self.version = self.counter.value
+        self.output_nr = output_nr
+
+
+class _PackedOutput:
+    """An output that a pair of saved-tensor hooks keeps."""
+
+    __slots__ = ("output_nr", "packed")
+
+    def __init__(self, value: Packed, output_nr: int) -> None:
+        self.packed = value
         self.output_nr = output_nr
 
 
@@ -130,7 +140,12 @@ class FunctionCtx(GradNode):
     def _unpacked(self, i: int) -> Any:
         kept = self._kept[i]  # type: ignore[index]
         if isinstance(kept, Packed):
-            return run_unpack_hook(kept)
+            return connected(run_unpack_hook(kept), kept.edge)
+        if isinstance(kept, _PackedOutput):
+            again = connected(run_unpack_hook(kept.packed), None)
+            if again.dtype.category >= FLOAT:
+                _connect(self, again, kept.output_nr)
+            return again
         if isinstance(kept, tuple):
             tensor, version = kept
             if version_of(tensor) != version:
@@ -160,7 +175,8 @@ class FunctionCtx(GradNode):
                 continue
             nr = next((k for k, o in enumerate(outputs) if o is tensor), None)
             if hooks is not None:
-                kept.append(Packed(hooks[1], run_pack_hook(hooks[0], tensor)))
+                kept.append(packed(hooks, tensor, edge_of(tensor)) if nr is None else
+                            _PackedOutput(packed(hooks, tensor, None), nr))
             elif nr is not None:
                 kept.append(_SavedOutput(tensor, nr))
             else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.modes import is_recording
+from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, primitives, rebase_history
 from livetape.dtypes import COMPLEX, FLOAT, dtype
@@ -62,7 +62,10 @@ def cast(input: Any, kind: dtype) -> Any:
 
 def detach(input: Any) -> Any:
     """The same memory, not connected to the tape; changes of either are seen by both (source: ``torch.detach``)."""
-    twin = wrap(input.array, input.dtype, input._size)
+    array = input.array
+    if type(array) is not np.ndarray and hasattr(array, "detached"):  # of a transform, with a tensor of its own inside
+        array = array.detached()
+    twin = wrap(array, input.dtype, input._size)
     if not input.inference:
         twin.version = counter_of(input)
     twin.inference = input.inference
@@ -110,14 +113,14 @@ def _strided(self: Any, size: Any, stride: Any, storage_offset: int) -> Any:
     if flat is not None and all(s >= 0 for s in stride):
         last = storage_offset + sum((n - 1) * s for n, s in zip(size, stride) if n)
         if 0 <= storage_offset and last < flat.size:
-            return np.lib.stride_tricks.as_strided(flat[storage_offset:], size, [s * itemsize for s in stride])
+            return np.ndarray(size, self.dtype, flat, storage_offset * itemsize, [s * itemsize for s in stride])
     # the memory beyond the array's own elements: the owner of the memory decides what is there
     owner = self
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
-    memory = np.frombuffer(memoryview(owner.reshape(-1)), self.dtype) if owner.flags.c_contiguous else owner.reshape(-1)
-    first = (self.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // itemsize + storage_offset
-    return np.lib.stride_tricks.as_strided(memory[first:], size, [s * itemsize for s in stride])
+    # not as_strided of NumPy, whose result has no array as its base
+    first = self.__array_interface__["data"][0] - owner.__array_interface__["data"][0] + storage_offset * itemsize
+    return np.ndarray(size, self.dtype, owner, first, [s * itemsize for s in stride])
 
 
 def layout_of(array: Any) -> Any:
@@ -130,7 +133,7 @@ def _laid_out(self: Any, layout: Any) -> Any:
     if layout is None:
         return self.copy("C")
     extent = 1 + sum((n - 1) * s for n, s in zip(self.shape, layout) if n)
-    made = np.lib.stride_tricks.as_strided(np.zeros(extent, self.dtype), self.shape, [s * self.itemsize for s in layout])
+    made = np.ndarray(self.shape, self.dtype, np.zeros(extent, self.dtype), 0, [s * self.itemsize for s in layout])
     made[...] = self
     return made
 
@@ -208,9 +211,16 @@ COPY = row("copy", lambda self, src: np.broadcast_to(src, self.shape), tensors="
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy the elements of ``src``, broadcast and cast, into this tensor (source: ``torch.Tensor.copy_``)."""
-    recording = is_recording()
     if not isinstance(src, TensorBase):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    if state.interposed != 0:
+        return interpose(COPY, (self, src), {"inplace": True}, _copy_plain)
+    return _copy_plain(self, src)
+
+
+def _copy_plain(self: Any, src: Any) -> Any:
+    """`copy_` below the interposers."""
+    recording = is_recording()
     check_inplace(self, recording)
     source = src.array
     shape = self.array.shape

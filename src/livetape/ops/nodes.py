@@ -6,6 +6,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
+from livetape._tape.record import RelayBase, relays
 from livetape._tape.tensor import Edge, Node, TensorBase, node_extras, tensor_extras
 from livetape._tape.views import FREED, CopySlicesBase, copy_slices
 from livetape.hooks import RemovableHandle
@@ -160,6 +161,13 @@ class CopySlices(CopySlicesBase, GradNode):
         return "torch::autograd::CopySlices"
 
 
+class AliasBackward0(RelayBase, GradNode):
+    __slots__ = ()
+
+
+AliasBackward0.__module__ = "builtins"
+AliasBackward0.__doc__ = RelayBase.__doc__
+relays.cls = AliasBackward0
 CopySlices.__module__ = "builtins"
 CopySlices.__doc__ = CopySlicesBase.__doc__
 copy_slices.cls = CopySlices

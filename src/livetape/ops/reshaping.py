@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.modes import is_recording
+from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.tensor import NDARRAY, counter_of, shape_of, version_of
 from livetape._tape.views import check_inplace, move_retained, needs_gradient
 from livetape.ops.basics import AS_STRIDED, layout_of, storage_offset
@@ -20,6 +20,13 @@ AS_STRIDED_INPLACE = node_class("AsStridedBackward1")
 
 def change_shape(op: Any, values: tuple[Any, ...]) -> Any:
     """Give ``values[0]`` the geometry that the view operation ``op`` would give a view of it."""
+    if state.interposed != 0:
+        return interpose(op, values, {"reshape": change_shape}, lambda *values: _change_plain(op, values))
+    return _change_plain(op, values)
+
+
+def _change_plain(op: Any, values: tuple[Any, ...]) -> Any:
+    """`change_shape` below the interposers."""
     target = values[0]
     recording = is_recording()
     check_inplace(target, recording)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.elementwise import Elementwise
-from livetape._tape.modes import is_recording, local, set_grad
+from livetape._tape.modes import is_recording, local, set_grad, state
 from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Op, argument_names
 from livetape._tape.tensor import TensorBase, counter_of, shape_of
 from livetape._tape.views import needs_gradient
@@ -21,6 +21,8 @@ from livetape.dtypes import SCALAR_TYPE, can_cast
 from livetape.ops.nodes import node_class
 
 TABLE: dict[str, Op] = {}
+LINEAR: dict[Op, bool | str] = {}  # of the rows that declare it: see `row`
+BATCH: dict[Op, Any] = {}  # likewise
 _PROMOTES = {"same": SAME, "float": TO_FLOAT, "bool": TO_BOOL}
 
 
@@ -39,7 +41,8 @@ def _register(op: Op, node: str | None, key: str | None) -> None:
 
 def row(name: str, kernel: Callable[..., Any], *, params: str | None = None, tensors: str = "self", node: str | None = None,
         inplace_node: str | None = None, listed: bool = False, view: bool = False, outputs: int = 1,
-        analytic: bool = True, key: str | None = None, **formulas: Callable[..., Any]) -> Op:
+        analytic: bool = True, key: str | None = None, linear: bool | str = False, batch: Any = None,
+        **formulas: Callable[..., Any]) -> Op:
     """Declare an operation whose kernel is a function on arrays.
 
     params     the kernel's arguments, where it is no Python function that tells them
@@ -50,6 +53,9 @@ def row(name: str, kernel: Callable[..., Any], *, params: str | None = None, ten
     outputs    how many results it returns (0: a list of any length)
     analytic   False where complex gradients are handled by the formulas themselves
     key        its name in the table, where several rows share ``name``
+    linear     True: the kernel is linear in its differentiable inputs together, so that forward mode applies it to the
+               tangents; "each": it is linear in each of them, the others held
+    batch      how the row runs on batches, see `livetape.func._rules`
     """
     op = Op(name, kernel, tuple(params.split()) if params else argument_names(kernel), tuple(tensors.split()))
     op.listed = listed
@@ -59,6 +65,10 @@ def row(name: str, kernel: Callable[..., Any], *, params: str | None = None, ten
     _register(op, node, key)
     if inplace_node:
         op.inplace_class = node_class(inplace_node)
+    if linear:
+        LINEAR[op] = linear
+    if batch is not None:
+        BATCH[op] = batch
     op.derivative(**formulas)
     return op
 
@@ -137,6 +147,11 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
     """Run ``function`` and write its result into the tensor (or tuple of tensors) ``out``, which is resized to fit."""
     name = function.__name__
     targets = (out,) if isinstance(out, TensorBase) else tuple(out)
+    if state.interposed != 0:
+        for interposer in local.interposers:
+            refuse = getattr(interposer, "refuse_out", None)
+            if refuse is not None:
+                refuse(name, [v for v in (*args, *kwargs.values(), *targets) if isinstance(v, TensorBase)])
     if is_recording():
         for value in (*args, *kwargs.values(), *targets):
             if isinstance(value, TensorBase) and needs_gradient(value):
