@@ -168,7 +168,7 @@ def avg_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, out: Ints, wit
     for at in reversed(range(len(kernel))):
         y = _reduced(y, lead + at, kernel[at], stride[at], 1, out[at], np.add)
     divisor = _divisor(size, kernel, stride, padding, out, with_padding, override, y.dtype)
-    y = np.sign(y) * (np.abs(y) // divisor) if kind.kind in "iu" else y / divisor
+    y = np.sign(y) * np.sign(divisor) * (np.abs(y) // np.abs(divisor)) if kind.kind in "iu" else y / divisor
     return y if y.dtype == kind else y.astype(kind)
 
 

@@ -243,11 +243,13 @@ def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, re
     """The margins between named classes and the others (source: ``torch.nn.functional.multilabel_margin_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
     size, places = input.array.shape, target.array.shape
-    if len(size) > 2 or (len(size) == 2 and size[1] == 0):
+    if len(size) > 2 or (size and size[-1] == 0):
         raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
                            f"{list(size)}")
     if places != size and not (len(size) < 2 and target.array.size == input.array.size):
         raise RuntimeError(f"inconsistent target size: {list(places)} for input of size: {list(size)}")
+    if target.dtype is not int64:
+        raise RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE[target.dtype]}")
     return LABEL_MARGIN.apply((input, target, how))
 
 

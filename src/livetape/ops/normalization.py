@@ -376,7 +376,8 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
             part = squares.narrow(1, first, last - first)
             part = _padded_channels(part, max(0, -shift), max(0, shift))
             total = part if total is None else total + part
-    return input / ((total * (alpha / size) + k) ** beta)
+    mean = total.div(size) if input.dtype.is_floating_point else total.div(size, rounding_mode="trunc")
+    return input / ((mean * alpha + k) ** beta)
 
 
 def _padded_channels(part: Any, before: int, after: int) -> Any:
