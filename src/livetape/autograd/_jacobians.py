@@ -166,11 +166,15 @@ def analytical_along(output: Any, inputs: list[Any], weights: Any) -> Analytic:
     return found
 
 
+def _leaf(tensor: Any) -> Any:
+    return detach(tensor).requires_grad_(tensor.requires_grad)
+
+
 def tangents(fn: Callable[..., Any], inputs: Sequence[Any], at: int, direction: Any) -> list[Any]:
     """The derivatives of all outputs along ``direction`` at input number ``at``, by forward mode."""
     forward_ad = importlib.import_module("livetape.autograd.forward_ad")
     with forward_ad.dual_level():
-        given: list[Any] = [detach(i) if isinstance(i, TensorBase) else i for i in inputs]
+        given: list[Any] = [_leaf(i) if isinstance(i, TensorBase) else i for i in inputs]
         given[at] = forward_ad.make_dual(given[at], from_array(direction))
         found = []
         for output in as_tuple(fn(*given)):
