@@ -1,4 +1,4 @@
-"""Methods: the operations as methods of a tensor, each bound to the function that the family's file defines."""
+"""Methods: the operations as methods of a tensor, each the function that its family's file defines."""
 
 from __future__ import annotations
 
@@ -36,8 +36,28 @@ from livetape.ops import (
     special,
     splitting,
 )
-from livetape.ops.diagonal import diag, diag_embed, diagflat, diagonal, diagonal_scatter, fill_diagonal_, flip, fliplr, flipud, roll, rot90, trace, tril, tril_, triu, triu_
-from livetape.ops.softmax import log_softmax, softmax
+from livetape.ops.diagonal import (
+    diag,
+    diag_embed,
+    diagflat,
+    diagonal,
+    diagonal_scatter,
+    fill_diagonal_,
+    flip,
+    fliplr,
+    flipud,
+    roll,
+    rot90,
+    trace,
+    tril,
+    tril_,
+    triu,
+    triu_,
+)
+from livetape.ops.softmax import (
+    log_softmax,
+    softmax,
+)
 
 
 class Methods(Operators):
