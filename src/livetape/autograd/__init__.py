@@ -24,7 +24,7 @@ __all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", 
            "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled"]
 
 # Imported when first asked for.
-_MODULES = {"anomaly_mode", "forward_ad", "functional", "graph", "profiler", "variable"}
+_MODULES = {"anomaly_mode", "forward_ad", "functional", "graph", "variable"}
 _OWNERS = {"Variable": "variable", "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode"}
 
 
