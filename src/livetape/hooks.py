@@ -23,7 +23,7 @@ class RemovableHandle:
             self.extra_dict_ref = tuple(weakref.ref(d) for d in extra_dict)
 
     @classmethod
-    def added(cls, hooks: OrderedDict[int, Any], fn: Any) -> RemovableHandle:
+    def added(cls, hooks: dict[int, Any], fn: Any) -> RemovableHandle:
         """Put ``fn`` into ``hooks`` and return the handle that takes it out."""
         handle = cls(hooks)
         hooks[handle.id] = fn

@@ -82,7 +82,7 @@ class Tensor(Methods):
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                 "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
         if requires_grad and self.dtype.category < dtypes.FLOAT:
-            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.node is None:
             self._set_recorded(requires_grad)
         return self
@@ -402,9 +402,6 @@ class Tensor(Methods):
         raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
                            f"{type(element)}.")
 
-    def __abs__(self) -> Tensor:
-        return ops.abs(self)
-
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = casting.numpy(self)
         if dtype is not None and array.dtype != dtype:
@@ -457,7 +454,7 @@ class Tensor(Methods):
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor as an object of a subclass (source: ``torch.Tensor.as_subclass``)."""
         twin = _like(cls, self.array, self)
-        view = ops.view_as(self, self)
+        view = self.view_as(self)
         twin.node, twin.output_nr, twin.recorded = view.node, view.output_nr, view.recorded
         return twin
 

@@ -13,7 +13,7 @@ from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.promotion import promote
 from livetape._tape.record import INPUT, RESULT, TO_BOOL, TO_FLOAT, Op
 from livetape._tape.tensor import NDARRAY, Edge, Node, TensorBase, counter_of, shape_of, wrap
-from livetape._tape.views import check_inplace, edge_of, refresh_view
+from livetape._tape.views import check_inplace, check_rebase, edge_of, refresh_view
 from livetape.dtypes import FLOAT, INTEGER, boolean, default, dtype, of_numpy
 
 SCALAR: Final[Any] = sizes.SCALAR
@@ -216,8 +216,8 @@ class Elementwise(Op):
         if plan.count == 0 and not state.watching:
             return
         if plan.count != 1 or state.watching or state.hooking != 0 or (
-            isinstance(a, TensorBase) and (a.version is not None or a.base is not None)) or (
-            isinstance(b, TensorBase) and (b.version is not None or b.base is not None)):
+            isinstance(a, TensorBase) and (a.version is not None or a.base is not None or a.inference)) or (
+            isinstance(b, TensorBase) and (b.version is not None or b.base is not None or b.inference)):
             self.save(node, (a, b), (result,), mask)
         elif plan.kind == INPUT:
             node._saved = plan.only(a if plan.index == 0 else b)
@@ -304,6 +304,7 @@ class Elementwise(Op):
                     check_expands(self.name, target, t)
             node = self.node_for(values, kind) if recording else None
             if node is not None:
+                check_rebase(target)
                 values = self.originals(node, values)
             self.kernel(*arrays, out=target.array)
             counter_of(target).value += 1

@@ -30,6 +30,7 @@ from livetape._tape.views import (
     FREED,
     check_inplace,
     check_out_shape,
+    check_rebase,
     edge_of,
     needs_gradient,
     primitives,
@@ -51,6 +52,11 @@ TO_FLOAT: Final = 1  # the promoted dtype, but the default float for integers
 TO_BOOL: Final = 2  # bool: comparisons
 
 copyto: Final = np.copyto
+
+INFERENCE_SAVED: Final = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+    "`torch.no_grad()` instead of `torch.inference_mode()`.")
 
 
 def argument_names(fn: Callable[..., Any]) -> tuple[str, ...]:
@@ -299,7 +305,7 @@ class Op:
                 if value.base is not None:
                     refresh_view(value)
                     plain = False
-                if value.version is not None:
+                if value.version is not None or value.inference:
                     plain = False
                 if value.recorded:
                     mask |= bit
@@ -494,6 +500,8 @@ class Op:
                 value = values[saved.index]
                 kept[position] = value
                 if isinstance(value, TensorBase):
+                    if value.inference:
+                        raise RuntimeError(INFERENCE_SAVED)
                     version = version_of(value)
                     if version != 0:
                         if versions is None:
@@ -555,6 +563,7 @@ class Op:
         check_out_shape(target, out, kind if kind is not None else of_numpy(out.dtype))
         node = self.node_for(values, target.dtype) if recording else None
         if node is not None:
+            check_rebase(target)
             values = self.originals(node, values)
         copyto(target.array, out, casting="unsafe")
         counter_of(target).value += 1

@@ -160,6 +160,12 @@ def check_inplace(target: TensorBase, recording: bool) -> None:
                     "location. Please clone() the tensor before performing the operation.")
 
 
+def check_rebase(target: TensorBase) -> None:
+    """Raise torch's error if the history of this view's base must not be rewritten, before anything is changed."""
+    if target.base is not None and target.creation != DEFAULT:
+        raise rebase_error(target, False)
+
+
 def check_out_shape(target: TensorBase, out: Any, kind: dtype) -> None:
     """Raise torch's error if ``out``, of dtype ``kind``, cannot be written into the target."""
     if not can_cast(kind, target.dtype):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from livetape._tape.explain import argument_error
 from livetape._tape.tensor import TensorBase, shape_of
@@ -253,3 +253,7 @@ FUNCTIONAL = {
     "hardsigmoid": hardsigmoid, "hardswish": hardswish, "hardshrink": hardshrink, "softshrink": softshrink,
     "prelu": prelu, **smooth.FUNCTIONAL}
 globals().update(FUNCTIONAL)
+
+if TYPE_CHECKING:  # names that a loop above gives
+
+    def __getattr__(name: str) -> Any: ...

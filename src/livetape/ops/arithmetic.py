@@ -10,7 +10,7 @@ from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, from_array
 from livetape.dtypes import BOOL, FLOAT, boolean
 from livetape.kernels.small import quick
-from livetape.ops.basics import zeros_like
+from livetape.ops.basics import cast, zeros_like
 from livetape.ops.table import binary, elementwise, into, unary
 
 # ---------------------------------------------------------------- sums and differences
@@ -289,8 +289,8 @@ def _pow_self(grad: Any, self: Any, exponent: Any) -> Any:
         if exponent == 0:
             return zeros_like(grad)
         return grad * (exponent * pow(self, exponent - 1))
-    slope = grad * (exponent * pow(self, exponent - 1))
-    return where_zero(exponent, slope)
+    other: Any = exponent
+    return where_zero(other, grad * (other * pow(self, other - 1)))
 
 
 def where_zero(exponent: Any, slope: Any) -> Any:
@@ -357,7 +357,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
     def widened(value: Any) -> Any:
         if isinstance(value, TensorBase):
-            return value.to(from_array(np.empty(0, kind)).dtype)
+            return cast(value, from_array(np.empty(0, kind)).dtype)
         return kind(value).item()
 
     return pow(widened(input), widened(exponent))

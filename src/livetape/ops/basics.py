@@ -150,7 +150,7 @@ def _scatter_strided(grad: Any, base: Any, layout: Any, size: Any, stride: Any, 
     """Add each element of ``grad`` at its place in a zero array of shape ``base`` and the given layout."""
     extent = int(np.prod(base, dtype=np.int64)) if layout is None else 1 + sum(
         (n - 1) * s for n, s in zip(base, layout) if n)
-    places = np.full((), storage_offset, np.int64)
+    places: Any = np.full((), storage_offset, np.int64)
     for n, s in zip(size, stride):
         places = places[..., None] + np.arange(n) * s
     places, grad = places.reshape(-1), grad.reshape(-1)

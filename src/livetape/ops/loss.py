@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -331,3 +331,7 @@ FUNCTIONAL = {
     "nll_loss": nll_loss, "cross_entropy": cross_entropy, "mse_loss": mse_loss, "l1_loss": l1_loss,
     "smooth_l1_loss": smooth_l1_loss, "huber_loss": huber_loss, **distance_loss.FUNCTIONAL, **label_loss.FUNCTIONAL}
 globals().update(FUNCTIONAL)
+
+if TYPE_CHECKING:  # names that a loop above gives
+
+    def __getattr__(name: str) -> Any: ...

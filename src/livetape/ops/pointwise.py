@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -269,3 +269,7 @@ METHODS |= {f.__name__ + "_": f.inplace for f in _SIMPLE} | {name + "_": f.inpla
 METHODS |= {"abs": abs, "abs_": abs_, "absolute": absolute, "absolute_": absolute_, "logit": logit, "logit_": logit_}
 FUNCTIONS = [name for name in METHODS if name not in ("absolute_", "sgn_")]  # these are methods alone in torch
 METHODS |= {"__abs__": abs}
+
+if TYPE_CHECKING:  # names that a loop above gives
+
+    def __getattr__(name: str) -> Any: ...

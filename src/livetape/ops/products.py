@@ -490,7 +490,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     if out is not None:
         return into(out, tensordot, a, b, dims)
     if isinstance(dims, TensorBase):
-        dims = dims.item() if dims.array.size == 1 else dims.tolist()
+        dims = dims.array.item() if dims.array.size == 1 else dims.array.tolist()
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")

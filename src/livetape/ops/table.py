@@ -96,7 +96,7 @@ def elementwise(name: str, kernel: Callable[..., Any], *, params: str | None = N
 
 
 def unary(name: str, kernel: Callable[..., Any], doc: str, *, promote: str = "float", node: str | None = None,
-          analytic: bool = True, **formulas: Callable[..., Any]) -> Any:
+          analytic: bool = True, **formulas: Any) -> Any:
     """Declare a one-argument elementwise operation and return its public function.
 
     The function carries the row as ``.row`` and its in-place variant as ``.inplace``.
@@ -116,7 +116,7 @@ def unary(name: str, kernel: Callable[..., Any], doc: str, *, promote: str = "fl
 
 
 def binary(name: str, kernel: Callable[..., Any], doc: str, *, promote: str = "same", node: str | None = None,
-           analytic: bool = True, **formulas: Callable[..., Any]) -> Any:
+           analytic: bool = True, **formulas: Any) -> Any:
     """Declare a two-argument elementwise operation and return its public function, as `unary` does."""
     op = elementwise(name, kernel, params="self other", tensors="self other", promote=promote, node=node,
                      analytic=analytic, **formulas)
