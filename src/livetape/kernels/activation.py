@@ -268,11 +268,28 @@ def _log_sigmoid_backward(grad: Array, x: Array) -> Array:
 
 # ---------------------------------------------------------------- gelu
 # erf(x) for |x| <= 4 is x P(x x) / Q(x x) within one float32 ulp: the coefficients of Eigen's fast erf, highest first.
-_ERF_P = [np.array(c) for c in (
-    -2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05, -7.34990630326855e-04,
-    -2.95459980854025e-03, -1.60960333262415e-02)]
-_ERF_Q = [np.array(c) for c in (
-    -1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03, -1.42647390514189e-02)]
+_ERF_P = [
+    np.array(c)
+    for c in (
+        -2.72614225801306e-10,
+        2.77068142495902e-08,
+        -2.10102402082508e-06,
+        -5.69250639462346e-05,
+        -7.34990630326855e-04,
+        -2.95459980854025e-03,
+        -1.60960333262415e-02,
+    )
+]
+_ERF_Q = [
+    np.array(c)
+    for c in (
+        -1.45660718464996e-05,
+        -2.13374055278905e-04,
+        -1.68282697438203e-03,
+        -7.37332916720468e-03,
+        -1.42647390514189e-02,
+    )
+]
 _BLOCK = 1 << 12
 
 
@@ -294,8 +311,8 @@ def _erf(x: Array) -> Array:
     flat = x.reshape(-1)
     wide, square, quotient = np.empty((3, _BLOCK))
     for start in range(0, flat.size, _BLOCK):
-        part = flat[start:start + _BLOCK]
-        y, s, q = wide[:part.size], square[:part.size], quotient[:part.size]
+        part = flat[start : start + _BLOCK]
+        y, s, q = wide[: part.size], square[: part.size], quotient[: part.size]
         y[...] = part
         np.minimum(np.maximum(y, -4.0, out=y), 4.0, out=y)
         np.square(y, out=s)

@@ -24,8 +24,9 @@ BLOCK = 1 << 16  # elements that a depthwise convolution works on at a time
 
 def output_size(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
     """The spatial size of a convolution's output."""
-    return tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1
-                  for n, k, s, p, d in zip(size, kernel, stride, padding, dilation)])
+    return tuple(
+        [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(size, kernel, stride, padding, dilation)]
+    )
 
 
 def padded(x: Array, padding: Ints) -> Array:
@@ -33,7 +34,7 @@ def padded(x: Array, padding: Ints) -> Array:
     if not any(padding):
         return x
     lead = x.ndim - len(padding)
-    found = np.zeros((*x.shape[:lead], *[n + 2 * p for n, p in zip(x.shape[lead:], padding)]), x.dtype)
+    found: Array = np.zeros((*x.shape[:lead], *[n + 2 * p for n, p in zip(x.shape[lead:], padding)]), x.dtype)
     found[(..., *[slice(p, p + n) for n, p in zip(x.shape[lead:], padding)])] = x
     return found
 
@@ -82,11 +83,55 @@ class _Columns:
     def part(self, start: int) -> Array:
         """The matrices of the images from ``start`` on; they last until the next call."""
         if self.flat is not None:
-            return self.flat[start:start + self.step]
-        view = self.view[start:start + self.step]
-        buffer = self.buffer[:len(view)]
+            return self.flat[start : start + self.step]
+        view = self.view[start : start + self.step]
+        buffer = self.buffer[: len(view)]
         np.copyto(buffer, view)
         return buffer.reshape(len(view), self.groups, self.rows, self.places)
+
+
+class _Places:
+    """Where a kernel's positions meet the padded input, so that NumPy's inner loops are long.
+
+    With stride 1 a whole image is one line: the output, laid out as widely as the padded input, meets it shifted by a
+    constant at each position. The gaps at the ends of the rows hold numbers that nobody reads.
+    """
+
+    def __init__(self, size: Ints, kernel: Ints, stride: Ints, dilation: Ints, out: Ints) -> None:
+        self.size, self.out, self.kernel = size, out, kernel
+        self.flat = all(s == 1 for s in stride)
+        steps = [math.prod(size[axis + 1 :]) for axis in range(len(size))]
+        self.length = 1 + sum((o - 1) * step for o, step in zip(out, steps))
+        if self.flat:
+            starts = [
+                sum(i * d * step for i, d, step in zip(at, dilation, steps))
+                for at in product(*[range(k) for k in kernel])
+            ]
+            self.where = [(..., slice(start, start + self.length)) for start in starts]
+        else:
+            self.where = [where for _, where in _positions(kernel, stride, dilation, out)]
+
+    def input(self, x: Array) -> Array:
+        """The padded input (n, C, d...), shaped for `where`."""
+        return x.reshape(*x.shape[: -len(self.size)], math.prod(self.size)) if self.flat else x
+
+    def output(self, shape: Ints, kind: Any) -> tuple[Array, Array]:
+        """New memory for outputs (..., l...), shaped for arithmetic, and a view of it that has that shape."""
+        lead = shape[: -len(self.out)]
+        if not self.flat:
+            made = np.empty(shape, kind)
+            return made, made
+        wide: Array = np.zeros((*lead, *self.size), kind)
+        view = wide[(..., *[slice(o) for o in self.out])]
+        return wide.reshape(*lead, math.prod(self.size))[..., : self.length], view
+
+    def spread(self, grad: Array) -> Array:
+        """A gradient of the output, (..., l...), shaped for arithmetic: zeros in the gaps."""
+        if not self.flat:
+            return grad
+        made, view = self.output(grad.shape, grad.dtype)
+        view[...] = grad
+        return made
 
 
 # ---------------------------------------------------------------- forward
@@ -107,7 +152,7 @@ def convolve(x: Array, weight: Array, stride: Ints, padding: Ints, dilation: Int
         matrix = weight.reshape(groups, outputs // groups, columns.rows)
         result = found.reshape(count, groups, outputs // groups, columns.places)
         for start in range(0, count, columns.step):
-            np.matmul(matrix, columns.part(start), out=result[start:start + columns.step])
+            np.matmul(matrix, columns.part(start), out=result[start : start + columns.step])
     return found if kind == found.dtype else found.astype(kind)
 
 
@@ -118,48 +163,6 @@ def _positions(kernel: Ints, stride: Ints, dilation: Ints, out: Ints) -> Any:
 
 
 # ---------------------------------------------------------------- depthwise
-class _Places:
-    """Where a depthwise kernel's positions meet the padded input, so that NumPy's inner loops are long.
-
-    With stride 1 a whole image is one line: the output, laid out as widely as the padded input, meets it shifted by a
-    constant at each position. The gaps at the ends of the rows hold numbers that nobody reads.
-    """
-
-    def __init__(self, size: Ints, kernel: Ints, stride: Ints, dilation: Ints, out: Ints) -> None:
-        self.size, self.out, self.kernel = size, out, kernel
-        self.flat = all(s == 1 for s in stride)
-        steps = [math.prod(size[axis + 1:]) for axis in range(len(size))]
-        self.length = 1 + sum((o - 1) * step for o, step in zip(out, steps))
-        if self.flat:
-            starts = [sum(i * d * step for i, d, step in zip(at, dilation, steps))
-                      for at in product(*[range(k) for k in kernel])]
-            self.where = [(..., slice(start, start + self.length)) for start in starts]
-        else:
-            self.where = [where for _, where in _positions(kernel, stride, dilation, out)]
-
-    def input(self, x: Array) -> Array:
-        """The padded input (n, C, d...), shaped for `where`."""
-        return x.reshape(*x.shape[:-len(self.size)], math.prod(self.size)) if self.flat else x
-
-    def output(self, shape: Ints, kind: Any) -> tuple[Array, Array]:
-        """New memory for outputs (..., l...), shaped for arithmetic, and a view of it that has that shape."""
-        lead = shape[:-len(self.out)]
-        if not self.flat:
-            made = np.empty(shape, kind)
-            return made, made
-        wide = np.zeros((*lead, *self.size), kind)
-        view = wide[(..., *[slice(o) for o in self.out])]
-        return wide.reshape(*lead, math.prod(self.size))[..., :self.length], view
-
-    def spread(self, grad: Array) -> Array:
-        """A gradient of the output, (..., l...), shaped for arithmetic: zeros in the gaps."""
-        if not self.flat:
-            return grad
-        made, view = self.output(grad.shape, grad.dtype)
-        view[...] = grad
-        return made
-
-
 def _factors(weight: Array, groups: int, dims: int) -> Any:
     """For each position in a depthwise kernel, its weights shaped to multiply (n, groups, outputs / groups, ...)."""
     table = np.ascontiguousarray(weight.reshape(groups, weight.shape[0] // groups, -1).transpose(2, 0, 1))
@@ -202,18 +205,27 @@ def _cropped(x: Array, padding: Ints) -> Array:
     return np.ascontiguousarray(x[(..., *[slice(p, n - p) for n, p in zip(x.shape[2:], padding)])])
 
 
-def convolve_transposed(grad: Array, weight: Array, size: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                        groups: int) -> Array:
+def convolve_transposed(
+    grad: Array, weight: Array, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Array:
     """The transpose of `convolve`: from (N, O, l...) to (N, C, size...), without bias."""
     kind = grad.dtype
     grad, weight = _wide(grad), _wide(weight)
     kernel, outputs = weight.shape[2:], weight.shape[0]
     inner = weight.shape[1]
     count, out = grad.shape[0], grad.shape[2:]
+    if all(s == 1 for s in stride) and 2 * outputs <= 3 * groups * inner and inner > 1 and math.prod(kernel) > 1:
+        found = _convolve_back(grad, weight, size, padding, dilation, groups)
+        if found is not None:
+            return found if found.dtype == kind else found.astype(kind)
     # The windows may end before the padded input does, or, where output padding is large, after it.
-    full = tuple([max(n + 2 * p, s * (o - 1) + d * (k - 1) + 1)
-                  for n, p, s, o, d, k in zip(size, padding, stride, out, dilation, kernel)])
-    x = np.zeros((count, groups * inner, *full), grad.dtype)
+    full = tuple(
+        [
+            max(n + 2 * p, s * (o - 1) + d * (k - 1) + 1)
+            for n, p, s, o, d, k in zip(size, padding, stride, out, dilation, kernel)
+        ]
+    )
+    x: Array = np.zeros((count, groups * inner, *full), grad.dtype)
     if grad.size and weight.size:
         if groups > 1 and inner == 1:
             _transpose_single(grad, weight, stride, dilation, groups, x)
@@ -227,19 +239,36 @@ def convolve_transposed(grad: Array, weight: Array, size: Ints, stride: Ints, pa
     return np.ascontiguousarray(x if kind == x.dtype else x.astype(kind))
 
 
+def _convolve_back(grad: Array, weight: Array, size: Ints, padding: Ints, dilation: Ints, groups: int) -> Array | None:
+    """With stride 1 the transpose is a convolution by the reversed kernel, if the padding allows: copying windows is
+    quicker than adding them."""
+    kernel, inner = weight.shape[2:], weight.shape[1]
+    around = tuple([d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding)])
+    if min(around) < 0 or not grad.size:
+        return None
+    if output_size(grad.shape[2:], kernel, (1,) * len(kernel), around, dilation) != tuple(size):
+        return None
+    reverse = (slice(None),) * 3 + (slice(None, None, -1),) * len(kernel)
+    turned = weight.reshape(groups, -1, inner, *kernel)[reverse].swapaxes(1, 2)
+    return convolve(grad, turned.reshape(groups * inner, -1, *kernel), (1,) * len(kernel), around, dilation, groups)
+
+
 def _transpose_columns(grad: Array, weight: Array, stride: Ints, dilation: Ints, groups: int, x: Array) -> None:
     outputs, inner, kernel = weight.shape[0], weight.shape[1], weight.shape[2:]
     count, out = grad.shape[0], grad.shape[2:]
-    rows, places = inner * math.prod(kernel), math.prod(out)
-    matrix = weight.reshape(groups, outputs // groups, rows).swapaxes(1, 2)
-    flat = grad.reshape(count, groups, outputs // groups, places)
-    step = max(1, min(count, BUFFER // max(1, groups * rows * places)))
-    buffer = np.empty((step, groups, rows, places), grad.dtype)
+    shifts = _Places(x.shape[2:], kernel, stride, dilation, out)
+    each = math.prod(kernel)
+    places = shifts.length if shifts.flat else math.prod(out)
+    matrix = weight.reshape(groups, outputs // groups, inner * each).swapaxes(1, 2)
+    step = max(1, min(count, BUFFER // max(1, groups * inner * each * places)))
+    buffer = np.empty((step, groups, inner * each, places), grad.dtype)
     for start in range(0, count, step):
-        part = flat[start:start + step]
-        columns = np.matmul(matrix, part, out=buffer[:len(part)])
-        scatter_windows(columns.reshape(len(part), groups * inner, *kernel, *out), x[start:start + step], kernel,
-                        stride, dilation, out)
+        part = shifts.spread(grad[start : start + step])
+        columns = np.matmul(matrix, part.reshape(len(part), groups, outputs // groups, places), out=buffer[: len(part)])
+        pieces = columns.reshape(len(part), groups * inner, each, *([places] if shifts.flat else out))
+        total = shifts.input(x[start : start + step])
+        for at, where in enumerate(shifts.where):
+            total[where] += pieces[:, :, at]
 
 
 def _transpose_single(grad: Array, weight: Array, stride: Ints, dilation: Ints, groups: int, x: Array) -> None:
@@ -256,8 +285,9 @@ def _transpose_single(grad: Array, weight: Array, stride: Ints, dilation: Ints, 
 
 
 # ---------------------------------------------------------------- backward to the weight
-def weight_gradient(grad: Array, x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                    groups: int) -> Array:
+def weight_gradient(
+    grad: Array, x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Array:
     """The gradient of the weight, (O, C / groups, k...), from that of the output and the input."""
     kind = grad.dtype
     grad, x = _wide(grad), padded(_wide(x), padding)
@@ -273,7 +303,7 @@ def weight_gradient(grad: Array, x: Array, kernel: Ints, stride: Ints, padding: 
             total = found.reshape(groups, outputs // groups, columns.rows)
             for start in range(0, count, columns.step):
                 part = columns.part(start)
-                products = np.matmul(flat[start:start + len(part)], part.swapaxes(2, 3))
+                products = np.matmul(flat[start : start + len(part)], part.swapaxes(2, 3))
                 total += products[0] if len(part) == 1 else np.add.reduce(products, axis=0)
     return found if kind == found.dtype else found.astype(kind)
 

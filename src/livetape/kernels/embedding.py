@@ -40,8 +40,9 @@ def sum_rows(count: int, indices: Array, values: Array) -> Array:
     return flat.reshape(count, width)
 
 
-def embedding_backward(grad_output: Array, indices: Array, num_weights: int, padding_idx: int,
-                       scale_grad_by_freq: bool) -> Array:
+def embedding_backward(
+    grad_output: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
     """The gradient of a table from that of its looked-up rows; 0 for ``padding_idx``."""
     flat = indices.reshape(-1)
     values = grad_output.reshape(flat.size, grad_output.shape[-1])
@@ -80,8 +81,9 @@ def bag_counts(bags: Array, kept: Array | None, bag_count: int) -> Array:
     return np.bincount(bags if kept is None else bags[kept], minlength=bag_count)
 
 
-def embedding_bag(weight: Array, indices: Array, offsets: Array, mode: int, per_sample_weights: Array | None,
-                  padding_idx: int) -> tuple[Array, Array]:
+def embedding_bag(
+    weight: Array, indices: Array, offsets: Array, mode: int, per_sample_weights: Array | None, padding_idx: int
+) -> tuple[Array, Array]:
     """The sum, mean or maximum of the rows in each bag, and for maxima the row that each came from (else empty)."""
     bags = bag_of(offsets, len(indices))
     kept = indices != padding_idx if padding_idx >= 0 else None

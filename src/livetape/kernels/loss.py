@@ -179,8 +179,9 @@ def bce_logits(self: Array, target: Array, weight: Array | None, pos_weight: Arr
     return reduced(loss if loss.dtype == target.dtype else loss.astype(target.dtype), reduction)
 
 
-def bce_logits_backward(grad_output: Array, self: Array, target: Array, weight: Array | None, pos_weight: Array | None,
-                        reduction: int) -> Array:
+def bce_logits_backward(
+    grad_output: Array, self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
+) -> Array:
     x, t = alike(self, target)
     slope = sigmoid(x)
     if pos_weight is None:
@@ -274,19 +275,29 @@ def _total_weight(weights: Array | None, picked: Array, like: Array) -> Any:
     return np.add.reduce(weights, axis=None, dtype=like.dtype)
 
 
-def nll_backward(grad_output: Array, self_size: tuple[int, ...], target: Array, weight: Array | None, reduction: int,
-                 ignore_index: int) -> Array:
+def nll_backward(
+    grad_output: Array,
+    self_size: tuple[int, ...],
+    target: Array,
+    weight: Array | None,
+    reduction: int,
+    ignore_index: int,
+) -> Array:
     kind = grad_output.dtype
     if len(self_size) == 1 and target.ndim:
         raise RuntimeError(f"size mismatch (got input: {list(self_size)}, target: {list(target.shape)})")
     classes = self_size[0] if len(self_size) == 1 else self_size[1]
     t, counts = _checked_target(target, classes, ignore_index)
     weights = _class_weights(t, counts, weight, kind)
-    if reduction == MEAN:
-        grad_output = grad_output / (kind.type(t.size) if weights is None else np.add.reduce(weights, axis=None))
-        if counts is not None:
-            grad_output = np.where(counts, grad_output, zero(weights))
-    values = -grad_output if weights is None else -(grad_output * weights)
+    values: Array
+    if weights is None:
+        values = grad_output / number(grad_output, -t.size) if reduction == MEAN and t.size else -grad_output
+    else:
+        if reduction == MEAN:
+            grad_output = grad_output / np.add.reduce(weights, axis=None)
+            if counts is not None:
+                grad_output = np.where(counts, grad_output, zero(weights))
+        values = -(grad_output * weights)
     found = np.zeros(self_size, kind)
     if len(self_size) == 2:
         found[np.arange(len(t)), t] = values
@@ -323,8 +334,9 @@ def multi_margin(self: Array, target: Array, p: int, margin: float, weight: Arra
     return reduced(loss.reshape(target.shape) if reduction == NONE else loss, reduction)
 
 
-def multi_margin_backward(grad_output: Array, self: Array, target: Array, p: int, margin: float, weight: Array | None,
-                          reduction: int) -> Array:
+def multi_margin_backward(
+    grad_output: Array, self: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: int
+) -> Array:
     x, t = np.atleast_2d(self), target.reshape(-1)
     _, slope, rows = _margins(x, t, p, margin, weight)
     slope[rows, t] = -np.add.reduce(slope, axis=1)
@@ -375,5 +387,3 @@ def multilabel_margin_backward(grad_output: Array, self: Array, target: Array, r
     found /= number(x, (x.shape[1] or 1) * (len(x) if reduction == MEAN else 1))
     found *= grad_output if grad_output.ndim == 0 else grad_output.reshape(-1)[:, None]
     return found.reshape(self.shape)
-
-

@@ -36,7 +36,7 @@ def _as(kind: Any, *arrays: Array | None) -> list[Array | None]:
 # ---------------------------------------------------------------- layer norm
 def _rows(shape: tuple[int, ...], normalized: tuple[int, ...]) -> tuple[int, int]:
     width = math.prod(normalized)
-    return math.prod(shape[:len(shape) - len(normalized)]), width
+    return math.prod(shape[: len(shape) - len(normalized)]), width
 
 
 def _layer_norm_block(x: Array, weight: Array | None, bias: Array | None, eps: float, out: Array | None) -> Any:
@@ -57,13 +57,14 @@ def _layer_norm_block(x: Array, weight: Array | None, bias: Array | None, eps: f
     return y, mean, rstd
 
 
-def layer_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None,
-               eps: float) -> tuple[Array, Array, Array]:
+def layer_norm(
+    input: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
     """The normalised input, and the mean and 1 / standard deviation of each row."""
     wide = _wide("LayerNormKernelImpl", input)
     kind = wide.dtype
     count, width = _rows(input.shape, normalized_shape)
-    stats = input.shape[:input.ndim - len(normalized_shape)] + (1,) * len(normalized_shape)
+    stats = input.shape[: input.ndim - len(normalized_shape)] + (1,) * len(normalized_shape)
     x = wide.reshape(count, width)
     weight, bias = _as(kind, weight, bias)
     weight = None if weight is None else weight.reshape(-1)
@@ -82,8 +83,9 @@ def layer_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | 
     return y if kind == input.dtype else y.astype(input.dtype), mean.reshape(stats), rstd.reshape(stats)
 
 
-def _layer_norm_backward_block(grad: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, dx: Array | None,
-                               sums: list[Array | None]) -> None:
+def _layer_norm_backward_block(
+    grad: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, dx: Array | None, sums: list[Array | None]
+) -> None:
     """Write the input's gradient into ``dx``, and add to the gradients of weight and bias in ``sums``."""
     width = x.shape[1]
     ones = np.ones(len(x), x.dtype)
@@ -110,14 +112,23 @@ def _layer_norm_backward_block(grad: Array, x: Array, mean: Array, rstd: Array, 
     dx *= rstd
 
 
-def layer_norm_backward(grad_out: Array, input: Array, normalized_shape: tuple[int, ...], mean: Array, rstd: Array,
-                        weight: Array | None, wanted: list[bool]) -> tuple[Array, Array, Array]:
+def layer_norm_backward(
+    grad_out: Array,
+    input: Array,
+    normalized_shape: tuple[int, ...],
+    mean: Array,
+    rstd: Array,
+    weight: Array | None,
+    wanted: list[bool],
+) -> tuple[Array, Array, Array]:
     """The gradients of input, weight and bias; those not ``wanted`` are empty."""
     wide, grad = _wide("LayerNormBackwardKernelImpl", input), _wide("LayerNormBackwardKernelImpl", grad_out)
     kind = wide.dtype
     count, width = _rows(input.shape, normalized_shape)
-    x, grad, mean, rstd = (a.reshape(count, -1) if a.size else a.reshape(count, 0)
-                           for a in (wide, grad.astype(kind, copy=False), mean, rstd))
+    x, grad, mean, rstd = (
+        a.reshape(count, -1) if a.size else a.reshape(count, 0)
+        for a in (wide, grad.astype(kind, copy=False), mean, rstd)
+    )
     param = kind if weight is None else weight.dtype
     (weight,) = _as(kind, weight)
     weight = None if weight is None else weight.reshape(-1)
@@ -126,8 +137,9 @@ def layer_norm_backward(grad_out: Array, input: Array, normalized_shape: tuple[i
     step = count if x.size <= 2 * BLOCK else max(1, BLOCK // width)
     for start in range(0, count if width else 0, step or 1):
         part = slice(start, start + step)
-        _layer_norm_backward_block(grad[part], x[part], mean[part], rstd[part], weight,
-                                   None if dx is None else dx[part], sums)
+        _layer_norm_backward_block(
+            grad[part], x[part], mean[part], rstd[part], weight, None if dx is None else dx[part], sums
+        )
     found = [_NOTHING if dx is None else dx.reshape(input.shape).astype(input.dtype, copy=False)]
     found += [_NOTHING if s is None else s.reshape(normalized_shape).astype(param, copy=False) for s in sums]
     return found[0], found[1], found[2]
@@ -161,8 +173,16 @@ def _spread(values: Array | None) -> Any:
     return None if values is None else values[:, None]
 
 
-def batch_norm(input: Array, weight: Array | None, bias: Array | None, running_mean: Array | None,
-               running_var: Array | None, training: bool, momentum: float, eps: float) -> tuple[Array, Array, Array]:
+def batch_norm(
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Array, Array, Array]:
     """The normalised input and, in training, each channel's mean and 1 / deviation; the running ones are updated."""
     wide = _wide("batch_norm", input)
     kind = wide.dtype
@@ -198,9 +218,18 @@ def _update(running: Array | None, value: Array, momentum: float) -> None:
         running += (value * momentum).astype(running.dtype, copy=False)
 
 
-def batch_norm_backward(grad_out: Array, input: Array, weight: Array | None, running_mean: Array | None,
-                        running_var: Array | None, mean: Array, rstd: Array, train: bool, eps: float,
-                        wanted: list[bool]) -> tuple[Array, Array, Array]:
+def batch_norm_backward(
+    grad_out: Array,
+    input: Array,
+    weight: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    mean: Array,
+    rstd: Array,
+    train: bool,
+    eps: float,
+    wanted: list[bool],
+) -> tuple[Array, Array, Array]:
     """The gradients of input, weight and bias; those not ``wanted`` are empty."""
     wide, grad = _wide("batch_norm_backward", input), _wide("batch_norm_backward", grad_out)
     kind = wide.dtype
@@ -234,8 +263,9 @@ def batch_norm_backward(grad_out: Array, input: Array, weight: Array | None, run
 
 
 # ---------------------------------------------------------------- group norm
-def group_norm(input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int,
-               eps: float) -> tuple[Array, Array, Array]:
+def group_norm(
+    input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Array, Array, Array]:
     """The normalised input, and the mean and 1 / deviation of each group of channels."""
     wide = _wide("GroupNormKernelImpl", input)
     kind = wide.dtype
@@ -253,8 +283,18 @@ def group_norm(input: Array, weight: Array | None, bias: Array | None, N: int, C
     return y if kind == input.dtype else y.astype(input.dtype), mean.reshape(N, group), rstd.reshape(N, group)
 
 
-def group_norm_backward(grad_out: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, N: int, C: int,
-                        HxW: int, group: int, wanted: list[bool]) -> tuple[Array, Array, Array]:
+def group_norm_backward(
+    grad_out: Array,
+    input: Array,
+    mean: Array,
+    rstd: Array,
+    weight: Array | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    wanted: list[bool],
+) -> tuple[Array, Array, Array]:
     """The gradients of input, weight and bias; those not ``wanted`` are empty."""
     wide, grad = _wide("GroupNormBackward", input), _wide("GroupNormBackward", grad_out)
     kind = wide.dtype

@@ -35,15 +35,19 @@ def _surrounded(x: Array, sizes: Ints, padding: Ints, value: Any) -> Array:
     lead = x.ndim - len(sizes)
     if tuple(x.shape[lead:]) == tuple(sizes):
         return x
-    found = np.full((*x.shape[:lead], *sizes), value, x.dtype)
+    found: Array = np.full((*x.shape[:lead], *sizes), value, x.dtype)
     found[(..., *[slice(p, p + n) for p, n in zip(padding, x.shape[lead:])])] = x
     return found
 
 
 def _extent(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> Ints:
     """How far the padded input must reach: beyond its own padding if the last window does."""
-    return tuple([max(n + p, (o - 1) * s + d * (k - 1) + 1)
-                  for n, k, s, p, d, o in zip(size, kernel, stride, padding, dilation, out)])
+    return tuple(
+        [
+            max(n + p, (o - 1) * s + d * (k - 1) + 1)
+            for n, k, s, p, d, o in zip(size, kernel, stride, padding, dilation, out)
+        ]
+    )
 
 
 def _along(ndim: int, axis: int, part: slice) -> tuple[slice, ...]:
@@ -52,8 +56,10 @@ def _along(ndim: int, axis: int, part: slice) -> tuple[slice, ...]:
 
 def _reduced(x: Array, axis: int, kernel: int, stride: int, dilation: int, out: int, combine: Any) -> Array:
     """Windows along one axis combined by a ufunc."""
-    parts = [x[_along(x.ndim, axis, slice(i * dilation, i * dilation + stride * (out - 1) + 1, stride))]
-             for i in range(kernel)]
+    parts = [
+        x[_along(x.ndim, axis, slice(i * dilation, i * dilation + stride * (out - 1) + 1, stride))]
+        for i in range(kernel)
+    ]
     if kernel == 1:
         return parts[0]
     found = combine(parts[0], parts[1])
@@ -82,7 +88,7 @@ def max_pool_indices(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilati
 
     The first of equal ones, and the last NaN.
     """
-    lead, size = x.ndim - len(kernel), x.shape[x.ndim - len(kernel):]
+    lead, size = x.ndim - len(kernel), x.shape[x.ndim - len(kernel) :]
     reach = _extent(size, kernel, stride, padding, dilation, out)
     padded = _surrounded(x, reach, padding, _lowest(x.dtype))
     places = np.arange(math.prod(size), dtype=np.int64).reshape(size)
@@ -107,16 +113,17 @@ def max_pool_indices(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilati
     return where
 
 
-def max_pool_backward(grad: Array, x: Array, result: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                      out: Ints) -> Array:
+def max_pool_backward(
+    grad: Array, x: Array, result: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
+) -> Array:
     """The gradient of the input: each goes to the first place in its window that holds the result."""
     if np.isnan(result).any():
         indices = max_pool_indices(x, kernel, stride, padding, dilation, out)
-        return scatter_places(grad, indices, x.shape[x.ndim - len(kernel):])
+        return scatter_places(grad, indices, x.shape[x.ndim - len(kernel) :])
     lead = x.ndim - len(kernel)
     reach = _extent(x.shape[lead:], kernel, stride, padding, dilation, out)
     padded = _surrounded(x, reach, padding, np.nan)  # equal to nothing
-    found = np.zeros(padded.shape, grad.dtype)
+    found: Array = np.zeros(padded.shape, grad.dtype)
     apart = all(s >= d * (k - 1) + 1 for k, s, d in zip(kernel, stride, dilation))
     free = np.ones(result.shape, bool)
     for _, part in _positions(kernel, stride, dilation, out):
@@ -142,8 +149,16 @@ def _counts(size: int, kernel: int, stride: int, padding: int, out: int, with_pa
     return np.minimum(end, size) - np.maximum(start, 0)
 
 
-def _divisor(size: Ints, kernel: Ints, stride: Ints, padding: Ints, out: Ints, with_padding: bool,
-             override: int | None, kind: Any) -> Array:
+def _divisor(
+    size: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    out: Ints,
+    with_padding: bool,
+    override: int | None,
+    kind: Any,
+) -> Array:
     if override is not None:
         return np.asarray(override, kind)
     counts = [_counts(*args, with_padding) for args in zip(size, kernel, stride, padding, out)]
@@ -159,8 +174,9 @@ def _wide(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
 
 
-def avg_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, out: Ints, with_padding: bool,
-             override: int | None) -> Array:
+def avg_pool(
+    x: Array, kernel: Ints, stride: Ints, padding: Ints, out: Ints, with_padding: bool, override: int | None
+) -> Array:
     """The mean of each window."""
     kind, ones, lead = x.dtype, (1,) * len(kernel), x.ndim - len(kernel)
     size = x.shape[lead:]
@@ -172,8 +188,16 @@ def avg_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, out: Ints, wit
     return y if y.dtype == kind else y.astype(kind)
 
 
-def avg_pool_backward(grad: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, out: Ints,
-                      with_padding: bool, override: int | None) -> Array:
+def avg_pool_backward(
+    grad: Array,
+    size: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    out: Ints,
+    with_padding: bool,
+    override: int | None,
+) -> Array:
     """The transpose of `avg_pool`, for an input whose last dimensions are ``size``."""
     kind, ones, lead = grad.dtype, (1,) * len(kernel), grad.ndim - len(kernel)
     g = _wide(grad)
@@ -181,7 +205,7 @@ def avg_pool_backward(grad: Array, size: Ints, kernel: Ints, stride: Ints, paddi
     reach = _extent(size, kernel, stride, padding, ones, out)
     for at in range(len(kernel)):
         axis = lead + at
-        wide = np.zeros((*g.shape[:axis], reach[at], *g.shape[axis + 1:]), g.dtype)
+        wide = np.zeros((*g.shape[:axis], reach[at], *g.shape[axis + 1 :]), g.dtype)
         for i in range(kernel[at]):
             part = wide[_along(g.ndim, axis, slice(i, i + stride[at] * (out[at] - 1) + 1, stride[at]))]
             part += g
@@ -192,7 +216,7 @@ def avg_pool_backward(grad: Array, size: Ints, kernel: Ints, stride: Ints, paddi
 # ---------------------------------------------------------------- places
 def scatter_places(grad: Array, indices: Array, size: Ints) -> Array:
     """Zeros (..., size...) with each gradient added at its place in the flattened last dimensions."""
-    lead = grad.shape[:grad.ndim - len(size)]
+    lead = grad.shape[: grad.ndim - len(size)]
     rows, width = math.prod(lead), math.prod(size)
     if not indices.size:
         return np.zeros((*lead, *size), grad.dtype)
@@ -204,7 +228,7 @@ def scatter_places(grad: Array, indices: Array, size: Ints) -> Array:
 
 def gather_places(x: Array, indices: Array, dims: int) -> Array:
     """The elements at places in the flattened last ``dims`` dimensions."""
-    lead = x.shape[:x.ndim - dims]
+    lead = x.shape[: x.ndim - dims]
     rows = math.prod(lead)
     if not indices.size:
         return np.empty(indices.shape, x.dtype)
@@ -214,7 +238,7 @@ def gather_places(x: Array, indices: Array, dims: int) -> Array:
 def put_places(x: Array, indices: Array, size: Ints) -> Array:
     """Zeros (..., size...) with each element written at its place."""
     dims = len(size)
-    lead = x.shape[:x.ndim - dims]
+    lead = x.shape[: x.ndim - dims]
     rows, width = math.prod(lead), math.prod(size)
     found = np.zeros((rows, width), x.dtype)
     if x.size:
@@ -229,18 +253,18 @@ def windowed_max(x: Array, places: list[Array]) -> tuple[Array, Array]:
     given twice changes nothing. Leading dimensions of a table are those of ``x``.
     """
     dims = len(places)
-    lead, size = x.shape[:x.ndim - dims], x.shape[x.ndim - dims:]
+    lead, size = x.shape[: x.ndim - dims], x.shape[x.ndim - dims :]
     flat = np.zeros((1,) * (2 * dims), np.int64)
     for at, table in enumerate(places):
         shape = [1] * (2 * dims)
         shape[at], shape[dims + at] = table.shape[-2:]
         flat = flat * size[at] + table.reshape(*table.shape[:-2], *shape)
-    out = flat.shape[flat.ndim - 2 * dims:][:dims]
+    out = flat.shape[flat.ndim - 2 * dims :][:dims]
     if not math.prod(lead) * math.prod(out):
         return np.empty((*lead, *out), x.dtype), np.empty((*lead, *out), np.int64)
-    flat = flat.reshape(*flat.shape[:flat.ndim - dims], -1)  # (..., out..., width)
+    flat = flat.reshape(*flat.shape[: flat.ndim - dims], -1)  # (..., out..., width)
     rows = math.prod(lead)
-    table = np.broadcast_to(flat, (*lead, *flat.shape[flat.ndim - dims - 1:])).reshape(rows, -1)
+    table = np.broadcast_to(flat, (*lead, *flat.shape[flat.ndim - dims - 1 :])).reshape(rows, -1)
     values = np.take_along_axis(x.reshape(rows, -1), table, axis=1).reshape(*lead, *out, -1)
     best = values.argmax(axis=-1)
     if values.dtype.kind not in "iu":
@@ -282,9 +306,9 @@ def applied(x: Array, matrices: list[Array]) -> Array:
         if axis == x.ndim - 1:
             x = np.matmul(x, matrices[at].T)
         else:
-            after = math.prod(x.shape[axis + 1:])
-            y = np.matmul(matrices[at], x.reshape(*x.shape[:axis + 1], after))
-            x = y.reshape(*x.shape[:axis], matrices[at].shape[0], *x.shape[axis + 1:])
+            after = math.prod(x.shape[axis + 1 :])
+            y = np.matmul(matrices[at], x.reshape(*x.shape[: axis + 1], after))
+            x = y.reshape(*x.shape[:axis], matrices[at].shape[0], *x.shape[axis + 1 :])
     return x
 
 

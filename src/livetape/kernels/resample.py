@@ -59,7 +59,7 @@ class Taps:
         """The transpose of `apply`."""
         if self.is_dense():
             return multiplied(grad, axis, self.matrix(grad.dtype).T)
-        found = np.zeros((*grad.shape[:axis], self.size, *grad.shape[axis + 1:]), grad.dtype)
+        found = np.zeros((*grad.shape[:axis], self.size, *grad.shape[axis + 1 :]), grad.dtype)
         if not grad.size:
             return found
         shape = [1] * (grad.ndim - axis)
@@ -77,9 +77,9 @@ def multiplied(x: Array, axis: int, matrix: Array) -> Array:
     """``x`` with one axis multiplied by a matrix (out, in)."""
     if axis == x.ndim - 1:
         return np.matmul(x, matrix.T)
-    after = math.prod(x.shape[axis + 1:])
-    found = np.matmul(matrix, x.reshape(*x.shape[:axis + 1], after))
-    return found.reshape(*x.shape[:axis], matrix.shape[0], *x.shape[axis + 1:])
+    after = math.prod(x.shape[axis + 1 :])
+    found = np.matmul(matrix, x.reshape(*x.shape[: axis + 1], after))
+    return found.reshape(*x.shape[:axis], matrix.shape[0], *x.shape[axis + 1 :])
 
 
 def _scale(size: int, out: int, align_corners: bool, factor: float | None, kind: Any) -> Any:
@@ -139,7 +139,10 @@ def _lanczos(x: Array) -> Array:
 
 
 _FILTERS: dict[str, tuple[Any, int]] = {
-    "bilinear": (_triangle, 2), "bicubic": (lambda x: _cubic(x, -0.5), 4), "lanczos": (_lanczos, 6)}
+    "bilinear": (_triangle, 2),
+    "bicubic": (lambda x: _cubic(x, -0.5), 4),
+    "lanczos": (_lanczos, 6),
+}
 
 
 def antialiased(size: int, out: int, mode: str, align_corners: bool, factor: float | None, kind: Any) -> Taps:

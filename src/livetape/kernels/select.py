@@ -30,9 +30,26 @@ def number(like: Array, value: float) -> Any:
     return found
 
 
-_ZERO = {np.dtype(t).char: np.zeros((), t) for t in (
-    np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
-    np.uint64, np.longlong, np.ulonglong, np.complex64, np.complex128)}
+_ZERO = {
+    np.dtype(t).char: np.zeros((), t)
+    for t in (
+        np.float16,
+        np.float32,
+        np.float64,
+        np.int8,
+        np.int16,
+        np.int32,
+        np.int64,
+        np.uint8,
+        np.uint16,
+        np.uint32,
+        np.uint64,
+        np.longlong,
+        np.ulonglong,
+        np.complex64,
+        np.complex128,
+    )
+}
 
 
 def zero(like: Array) -> Any:

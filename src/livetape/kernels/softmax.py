@@ -25,7 +25,7 @@ def _row_blocks(dim: int, *arrays: Array) -> Any:
     width = first.shape[-1]
     rows = [a.reshape(-1, width) for a in arrays]
     step = max(1, BLOCK // width)
-    return [[a[start:start + step] for a in rows] for start in range(0, len(rows[0]), step)]
+    return [[a[start : start + step] for a in rows] for start in range(0, len(rows[0]), step)]
 
 
 def _softmax(x: Array, dim: int) -> Array:
@@ -78,7 +78,7 @@ def _log_softmax(x: Array, dim: int) -> Array:
     scratch = np.empty(blocks[0][0].shape, x.dtype)
     for part, y in blocks:
         np.subtract(part, _largest(part, axis=1, keepdims=True), out=y)
-        powers = _exp(y, out=scratch[:len(y)])
+        powers = _exp(y, out=scratch[: len(y)])
         y -= _log(_sum(powers, axis=1, keepdims=True))
     return out
 
@@ -101,7 +101,8 @@ def _log_softmax_backward(grad: Array, result: Array, dim: int) -> Array:
 
 _KERNELS = {
     name: (real_kernel(name + "_lastdim_kernel_impl", body), real_kernel(name + "_kernel_impl", body))
-    for name, body in (("softmax", _softmax), ("log_softmax", _log_softmax))}
+    for name, body in (("softmax", _softmax), ("log_softmax", _log_softmax))
+}
 
 
 def softmax(self: Array, dim: int) -> Array:

@@ -17,14 +17,23 @@ from livetape.ops.table import elementwise, row
 
 # ---------------------------------------------------------------- relu and threshold
 THRESHOLD_BACKWARD = elementwise(
-    "threshold_backward", kernels.threshold_backward, tensors="grad_output self", params="grad_output self threshold",
+    "threshold_backward",
+    kernels.threshold_backward,
+    tensors="grad_output self",
+    params="grad_output self threshold",
     grad_output=lambda grad, self, threshold: THRESHOLD_BACKWARD.apply((grad, self, threshold)),
-    self=lambda grad: zeros_like(grad))
-RELU = elementwise("relu", kernels.relu, params="self",
-                   self=lambda grad, result: THRESHOLD_BACKWARD.apply((grad, result, 0)))
+    self=lambda grad: zeros_like(grad),
+)
+RELU = elementwise(
+    "relu", kernels.relu, params="self", self=lambda grad, result: THRESHOLD_BACKWARD.apply((grad, result, 0))
+)
 RELU.quick = quick("relu")
-THRESHOLD = elementwise("threshold", kernels.threshold, params="self threshold value",
-                        self=lambda grad, self, threshold: THRESHOLD_BACKWARD.apply((grad, self, threshold)))
+THRESHOLD = elementwise(
+    "threshold",
+    kernels.threshold,
+    params="self threshold value",
+    self=lambda grad, self, threshold: THRESHOLD_BACKWARD.apply((grad, self, threshold)),
+)
 THRESHOLD.inplace_class = node_class("ThresholdBackward1")
 
 
@@ -64,13 +73,19 @@ def _tensor(name: str, input: Any) -> Any:
 
 # ---------------------------------------------------------------- leaky_relu
 LEAKY_RELU_BACKWARD = elementwise(
-    "leaky_relu_backward", kernels.leaky_relu_backward, tensors="grad_output self",
+    "leaky_relu_backward",
+    kernels.leaky_relu_backward,
+    tensors="grad_output self",
     params="grad_output self negative_slope",
     grad_output=lambda grad, self, negative_slope: LEAKY_RELU_BACKWARD.apply((grad, self, negative_slope)),
-    self=lambda grad: zeros_like(grad))
+    self=lambda grad: zeros_like(grad),
+)
 LEAKY_RELU = elementwise(
-    "leaky_relu", kernels.leaky_relu, params="self negative_slope",
-    self=lambda grad, self, negative_slope: LEAKY_RELU_BACKWARD.apply((grad, self, negative_slope)))
+    "leaky_relu",
+    kernels.leaky_relu,
+    params="self negative_slope",
+    self=lambda grad, self, negative_slope: LEAKY_RELU_BACKWARD.apply((grad, self, negative_slope)),
+)
 
 
 def _leaky_relu_from_result(grad: Any, result: Any, negative_slope: float) -> Any:
@@ -79,12 +94,19 @@ def _leaky_relu_from_result(grad: Any, result: Any, negative_slope: float) -> An
             "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This "
             "is caused by calling in-place forward function with a negative slope, please call out-of-place version "
             "instead. File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place "
-            "leakRelu backward calculation with negative slope")
+            "leakRelu backward calculation with negative slope"
+        )
     return LEAKY_RELU_BACKWARD.apply((grad, result, negative_slope))
 
 
-LEAKY_RELU_ = elementwise("leaky_relu", kernels.leaky_relu, params="self negative_slope", node="LeakyReluBackward1",
-                          key="leaky_relu.inplace", self=_leaky_relu_from_result)
+LEAKY_RELU_ = elementwise(
+    "leaky_relu",
+    kernels.leaky_relu,
+    params="self negative_slope",
+    node="LeakyReluBackward1",
+    key="leaky_relu.inplace",
+    self=_leaky_relu_from_result,
+)
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
@@ -101,13 +123,19 @@ def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
 
 # ---------------------------------------------------------------- hard sigmoids
 HARDTANH_BACKWARD = elementwise(
-    "hardtanh_backward", kernels.hardtanh_backward, tensors="grad_output self",
+    "hardtanh_backward",
+    kernels.hardtanh_backward,
+    tensors="grad_output self",
     params="grad_output self min_val max_val",
     grad_output=lambda grad, self, min_val, max_val: HARDTANH_BACKWARD.apply((grad, self, min_val, max_val)),
-    self=lambda grad: zeros_like(grad))
+    self=lambda grad: zeros_like(grad),
+)
 HARDTANH = elementwise(
-    "hardtanh", kernels.hardtanh, params="self min_val max_val",
-    self=lambda grad, self, min_val, max_val: HARDTANH_BACKWARD.apply((grad, self, min_val, max_val)))
+    "hardtanh",
+    kernels.hardtanh,
+    params="self min_val max_val",
+    self=lambda grad, self, min_val, max_val: HARDTANH_BACKWARD.apply((grad, self, min_val, max_val)),
+)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
@@ -132,10 +160,16 @@ def relu6(input: Any, inplace: bool = False) -> Any:
 
 
 HARDSIGMOID_BACKWARD = elementwise(
-    "hardsigmoid_backward", kernels.hardsigmoid_backward, tensors="grad_output self", params="grad_output self",
-    grad_output=lambda grad, self: HARDSIGMOID_BACKWARD.apply((grad, self)), self=lambda grad: zeros_like(grad))
-HARDSIGMOID = elementwise("hardsigmoid", kernels.hardsigmoid, params="self",
-                          self=lambda grad, self: HARDSIGMOID_BACKWARD.apply((grad, self)))
+    "hardsigmoid_backward",
+    kernels.hardsigmoid_backward,
+    tensors="grad_output self",
+    params="grad_output self",
+    grad_output=lambda grad, self: HARDSIGMOID_BACKWARD.apply((grad, self)),
+    self=lambda grad: zeros_like(grad),
+)
+HARDSIGMOID = elementwise(
+    "hardsigmoid", kernels.hardsigmoid, params="self", self=lambda grad, self: HARDSIGMOID_BACKWARD.apply((grad, self))
+)
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:
@@ -144,11 +178,16 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Any:
 
 
 HARDSWISH_BACKWARD = elementwise(
-    "hardswish_backward", kernels.hardswish_backward, tensors="grad_output self", params="grad_output self",
+    "hardswish_backward",
+    kernels.hardswish_backward,
+    tensors="grad_output self",
+    params="grad_output self",
     grad_output=lambda grad, self: HARDSWISH_BACKWARD.apply((grad, self)),
-    self=lambda grad, grad_output, self: grad * grad_output * (((self > -3) & (self < 3)) / 3.0))
-HARDSWISH = elementwise("hardswish", kernels.hardswish, params="self",
-                        self=lambda grad, self: HARDSWISH_BACKWARD.apply((grad, self)))
+    self=lambda grad, grad_output, self: grad * grad_output * (((self > -3) & (self < 3)) / 3.0),
+)
+HARDSWISH = elementwise(
+    "hardswish", kernels.hardswish, params="self", self=lambda grad, self: HARDSWISH_BACKWARD.apply((grad, self))
+)
 
 
 def hardswish(input: Any, inplace: bool = False) -> Any:
@@ -158,16 +197,33 @@ def hardswish(input: Any, inplace: bool = False) -> Any:
 
 # ---------------------------------------------------------------- shrinking
 SHRINK_BACKWARD = elementwise(
-    "hardshrink_backward", kernels.shrink_backward, tensors="grad_out self", params="grad_out self lambd",
-    grad_out=lambda grad, self, lambd: SHRINK_BACKWARD.apply((grad, self, lambd)), self=lambda grad: zeros_like(grad))
-HARDSHRINK = elementwise("hardshrink", kernels.hardshrink, params="self lambd",
-                         self=lambda grad, self, lambd: SHRINK_BACKWARD.apply((grad, self, lambd)))
+    "hardshrink_backward",
+    kernels.shrink_backward,
+    tensors="grad_out self",
+    params="grad_out self lambd",
+    grad_out=lambda grad, self, lambd: SHRINK_BACKWARD.apply((grad, self, lambd)),
+    self=lambda grad: zeros_like(grad),
+)
+HARDSHRINK = elementwise(
+    "hardshrink",
+    kernels.hardshrink,
+    params="self lambd",
+    self=lambda grad, self, lambd: SHRINK_BACKWARD.apply((grad, self, lambd)),
+)
 SOFTSHRINK_BACKWARD = elementwise(
-    "softshrink_backward", kernels.shrink_backward, tensors="grad_output self", params="grad_output self lambd",
+    "softshrink_backward",
+    kernels.shrink_backward,
+    tensors="grad_output self",
+    params="grad_output self lambd",
     grad_output=lambda grad, self, lambd: SOFTSHRINK_BACKWARD.apply((grad, self, lambd)),
-    self=lambda grad: zeros_like(grad))
-SOFTSHRINK = elementwise("softshrink", kernels.softshrink, params="self lambd",
-                         self=lambda grad, self, lambd: SOFTSHRINK_BACKWARD.apply((grad, self, lambd)))
+    self=lambda grad: zeros_like(grad),
+)
+SOFTSHRINK = elementwise(
+    "softshrink",
+    kernels.softshrink,
+    params="self lambd",
+    self=lambda grad, self, lambd: SOFTSHRINK_BACKWARD.apply((grad, self, lambd)),
+)
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
@@ -181,13 +237,12 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     if not kind.is_floating_point:
         raise refuse("softshrink_check", kind.np)
     if not lambd >= 0:
-        largest = {"float16": "65504", "float32": "3.40282e+38", "float64": "1.79769e+308"}.get(kind.name, ""
-                                                                                                           ""
-                                                                                                           ""
-                                                                                                           ""
-                                                                                                           "3.38953e+38")
-        raise RuntimeError(f"lambda must be in range [0, {largest}] for input dtype {SCALAR_TYPE[kind]}, but found "
-                           f"{lambd:g}")
+        largest = {"float16": "65504", "float32": "3.40282e+38", "float64": "1.79769e+308"}.get(
+            kind.name, "3.38953e+38"
+        )
+        raise RuntimeError(
+            f"lambda must be in range [0, {largest}] for input dtype {SCALAR_TYPE[kind]}, but found {lambd:g}"
+        )
     return SOFTSHRINK.apply((input, float(lambd)))
 
 
@@ -211,8 +266,11 @@ def _prelu_backward_grads(grads: Any, grad_output: Any, self: Any, weight: Any, 
 
 
 PRELU_BACKWARD = row(
-    "prelu_kernel_backward", lambda grad_output, self, weight: kernels.prelu_backward(grad_output, self, weight),
-    tensors="grad_output self weight", outputs=2)
+    "prelu_kernel_backward",
+    lambda grad_output, self, weight: kernels.prelu_backward(grad_output, self, weight),
+    tensors="grad_output self weight",
+    outputs=2,
+)
 PRELU_BACKWARD.joint("grad_output self weight", _prelu_backward_grads)
 PRELU = elementwise("prelu_kernel", kernels.prelu, params="self weight", tensors="self weight")
 PRELU.joint("self weight", lambda grad, self, weight: PRELU_BACKWARD.apply((grad, self, weight)))
@@ -225,7 +283,8 @@ def prelu(input: Any, weight: Any) -> Any:
     """
     if not isinstance(weight, TensorBase):
         raise TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
-    kind, other = _tensor("prelu", input).dtype, weight.dtype
+    weights: Any = weight
+    kind, other = _tensor("prelu", input).dtype, weights.dtype
     if kind is not other:
         raise RuntimeError(f"prelu: Type promoting not supported. Got {SCALAR_TYPE[kind]} and {SCALAR_TYPE[other]}")
     size, count = shape_of(input), weight.array.size
@@ -234,24 +293,38 @@ def prelu(input: Any, weight: Any) -> Any:
             raise RuntimeError("Not allow zero-dim input tensor.")
         channels = size[1] if len(size) > 1 else 1
         if channels != count:
-            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                               f"{count} and channel size = {channels}.")
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{count} and channel size = {channels}."
+            )
     if weight.array.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.array.ndim}")
     if len(size) > 1:
-        weight = weight.view(1, count, *[1] * (len(size) - 2))
-    elif not size and weight.array.ndim:
-        weight = weight.view(())
-    return PRELU.apply((input, weight))
+        weights = weights.view(1, count, *[1] * (len(size) - 2))
+    elif not size and weights.array.ndim:
+        weights = weights.view(())
+    return PRELU.apply((input, weights))
 
 
 FUNCTIONS = ["relu", "relu_", "threshold", "threshold_", "hardshrink", "prelu", *smooth.FUNCTIONS]
 METHODS = {"relu": relu, "relu_": relu_, "hardshrink": hardshrink, "prelu": prelu}
 FUNCTIONAL = {
-    "relu": relu, "relu_": relu_, "threshold": threshold, "threshold_": threshold_, "leaky_relu": leaky_relu,
-    "leaky_relu_": leaky_relu_, "hardtanh": hardtanh, "hardtanh_": hardtanh_, "relu6": relu6,
-    "hardsigmoid": hardsigmoid, "hardswish": hardswish, "hardshrink": hardshrink, "softshrink": softshrink,
-    "prelu": prelu, **smooth.FUNCTIONAL}
+    "relu": relu,
+    "relu_": relu_,
+    "threshold": threshold,
+    "threshold_": threshold_,
+    "leaky_relu": leaky_relu,
+    "leaky_relu_": leaky_relu_,
+    "hardtanh": hardtanh,
+    "hardtanh_": hardtanh_,
+    "relu6": relu6,
+    "hardsigmoid": hardsigmoid,
+    "hardswish": hardswish,
+    "hardshrink": hardshrink,
+    "softshrink": softshrink,
+    "prelu": prelu,
+    **smooth.FUNCTIONAL,
+}
 globals().update(FUNCTIONAL)
 
 if TYPE_CHECKING:  # names that a loop above gives

@@ -21,27 +21,48 @@ from livetape.random import default_generator
 # ---------------------------------------------------------------- the rows
 def _avg_rows(dims: int) -> Any:
     name, node = f"adaptive_avg_pool{dims}d", f"AdaptiveAvgPool{dims}DBackward"
-    backward = row(name + "_backward", lambda grad_output, size: kernels.adaptive_avg_backward(grad_output, size),
-                   tensors="grad_output", node=node + "Backward0",
-                   grad_output=lambda grad, grad_output_size: forward.apply((grad, tuple(grad_output_size[-dims:]))))
-    forward = row(name, lambda self, output_size: kernels.adaptive_avg(self, output_size), node=node + "0",
-                  self=lambda grad, self_size: backward.apply((grad, tuple(self_size[-dims:]))))
+    backward = row(
+        name + "_backward",
+        lambda grad_output, size: kernels.adaptive_avg_backward(grad_output, size),
+        tensors="grad_output",
+        node=node + "Backward0",
+        grad_output=lambda grad, grad_output_size: forward.apply((grad, tuple(grad_output_size[-dims:]))),
+    )
+    forward = row(
+        name,
+        lambda self, output_size: kernels.adaptive_avg(self, output_size),
+        node=node + "0",
+        self=lambda grad, self_size: backward.apply((grad, tuple(self_size[-dims:]))),
+    )
     return forward
 
 
 def _windowed_row(name: str, node: str, dims: int) -> Any:
     """A row of two results, maxima over given windows and their places."""
-    return row(name, lambda self, places: kernels.windowed_max(self, places), node=node, outputs=2,
-               self=lambda grad, self_size, result1: PLACES_BACKWARD.apply((grad, result1, tuple(self_size[-dims:]))))
+    return row(
+        name,
+        lambda self, places: kernels.windowed_max(self, places),
+        node=node,
+        outputs=2,
+        self=lambda grad, self_size, result1: PLACES_BACKWARD.apply((grad, result1, tuple(self_size[-dims:]))),
+    )
 
 
 _AVG = {dims: _avg_rows(dims) for dims in (2, 3)}
 _MAX = {dims: _windowed_row(f"adaptive_max_pool{dims}d", f"AdaptiveMaxPool{dims}DBackward0", dims) for dims in (2, 3)}
-_FRACTIONAL = {dims: _windowed_row(f"fractional_max_pool{dims}d", f"FractionalMaxPool{dims}DBackward0", dims)
-               for dims in (2, 3)}
-_UNPOOL = {dims: row(f"max_unpool{dims}d", lambda self, indices, size: kernels.put_places(self, indices, size),
-                     tensors="self indices", node=f"MaxUnpool{dims}DBackward0",
-                     self=lambda grad, indices, size: AT_PLACES.apply((grad, indices, len(size)))) for dims in (2, 3)}
+_FRACTIONAL = {
+    dims: _windowed_row(f"fractional_max_pool{dims}d", f"FractionalMaxPool{dims}DBackward0", dims) for dims in (2, 3)
+}
+_UNPOOL = {
+    dims: row(
+        f"max_unpool{dims}d",
+        lambda self, indices, size: kernels.put_places(self, indices, size),
+        tensors="self indices",
+        node=f"MaxUnpool{dims}DBackward0",
+        self=lambda grad, indices, size: AT_PLACES.apply((grad, indices, len(size))),
+    )
+    for dims in (2, 3)
+}
 
 
 # ---------------------------------------------------------------- adaptive pooling
@@ -50,7 +71,7 @@ def _with_defaults(output_size: Any, size: Any) -> Any:
     if isinstance(output_size, (tuple, list)):
         if len(size) <= len(output_size):
             raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-        own = size[len(size) - len(output_size):]
+        own = size[len(size) - len(output_size) :]
         return tuple([o if wanted is None else wanted for wanted, o in zip(output_size, own)])
     return output_size
 
@@ -59,15 +80,21 @@ def _size_argument(name: str, value: Any, dims: int) -> tuple[int, ...]:
     if is_integer(value):
         return (as_int(value),) * dims
     if not isinstance(value, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not "
-                        f"{type(value).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not {type(value).__name__}"
+        )
     for at, number in enumerate(value):
         if not is_integer(number):
-            raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but found element "
-                            f"of type {type(number).__name__} at pos {at}")
+            raise TypeError(
+                f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but found element "
+                f"of type {type(number).__name__} at pos {at}"
+            )
     if len(value) != dims:
-        raise RuntimeError(f"{name}: output_size must be {dims}" if "avg" in name else
-                           f"{name}(): internal error: output_size.size() must be {dims}")
+        raise RuntimeError(
+            f"{name}: output_size must be {dims}"
+            if "avg" in name
+            else f"{name}(): internal error: output_size.size() must be {dims}"
+        )
     return tuple([as_int(number) for number in value])
 
 
@@ -80,8 +107,10 @@ def _check_adaptive(name: str, input: Any, dims: int) -> None:
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got{colon} {list(size)}")
     for axis in range(len(size) - dims, len(size)):
         if not size[axis]:
-            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
-                               f"has sizes {list(size)} with dimension {axis} being empty")
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
+                f"has sizes {list(size)} with dimension {axis} being empty"
+            )
 
 
 def _adaptive_avg(dims: int, input: Any, output_size: Any) -> Any:
@@ -91,8 +120,9 @@ def _adaptive_avg(dims: int, input: Any, output_size: Any) -> Any:
     out = _size_argument(name, output_size, dims)
     if any(o < 0 for o in out):
         shown = f"{out[0]}, " + ",".join(map(str, out[1:]))
-        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received "
-                           f"{{{shown}}}")
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}"
+        )
     _check_adaptive(name, input, dims)
     if input.dtype.category != FLOAT:
         raise refuse(name, input.array.dtype)
@@ -121,8 +151,10 @@ def _one_size(name: str, input: Any, output_size: Any) -> int:
         output_size = output_size[0]
     ndim = input.array.ndim
     if ndim not in (2, 3):
-        raise RuntimeError(f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' "
-                           f"(while checking arguments for {name})")
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' "
+            f"(while checking arguments for {name})"
+        )
     return as_int(output_size)
 
 
@@ -140,8 +172,9 @@ def _adaptive_max(dims: int, input: Any, output_size: Any, return_indices: bool)
     _check_adaptive(name, input, dims)
     size = input.array.shape
     if any(o < 0 for o in out):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {next(o for o in out if o < 0)}: "
-                           f"{[*size[:-dims], *out]}")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {next(o for o in out if o < 0)}: {[*size[:-dims], *out]}"
+        )
     if input.dtype.category != FLOAT:
         raise refuse(name, input.array.dtype)
     places = [kernels.adaptive_places(n, o) for n, o in zip(size[-dims:], out)]
@@ -188,15 +221,17 @@ def _numbers(value: Any, dims: int) -> tuple[int, ...]:
 
 def _unpooled_size(size: Any, kernel: Any, stride: Any, padding: Any, output_size: Any) -> tuple[int, ...]:
     dims = len(kernel)
-    default = tuple([(n - 1) * s + k - 2 * p for n, s, k, p in zip(size[len(size) - dims:], stride, kernel, padding)])
+    default = tuple([(n - 1) * s + k - 2 * p for n, s, k, p in zip(size[len(size) - dims :], stride, kernel, padding)])
     if output_size is None:
         return default
     wanted = tuple(output_size)
     if len(wanted) == dims + 2:
         wanted = wanted[2:]
     if len(wanted) != dims:
-        raise ValueError(f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a "
-                         f"length of '{len(wanted)}'")
+        raise ValueError(
+            f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a "
+            f"length of '{len(wanted)}'"
+        )
     for axis, (n, d, s) in enumerate(zip(wanted, default, stride)):
         if not d - s < n < d + s:
             raise ValueError(f'invalid output_size "{wanted}" (dim {axis} must be between {d - s} and {d + s})')
@@ -211,46 +246,58 @@ def _unpool(dims: int, input: Any, indices: Any, kernel_size: Any, stride: Any, 
         raise RuntimeError(f"elements in indices should be type int64 but got: {SCALAR_TYPE[indices.dtype]}")
     size = input.array.shape
     if len(size) not in (dims + 1, dims + 2):
-        raise RuntimeError(f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a "
-                           f"tensor with {len(size)} dimensions.")
+        raise RuntimeError(
+            f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a "
+            f"tensor with {len(size)} dimensions."
+        )
     if indices.array.shape != size:
-        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(size)}) but got "
-                           f"indices tensor with shape: {list(indices.array.shape)}")
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(size)}) but got "
+            f"indices tensor with shape: {list(indices.array.shape)}"
+        )
     places, count = indices.array, int(np.prod(out))
     bad = (places < 0) | (places >= count)
     if bad.any():
-        raise RuntimeError(f"Found an invalid max index: {int(places[bad][0])} (output volumes are of size "
-                           f"{'x'.join(map(str, out))})")
+        raise RuntimeError(
+            f"Found an invalid max index: {int(places[bad][0])} (output volumes are of size {'x'.join(map(str, out))})"
+        )
     return _UNPOOL[dims].apply((input, indices, out))
 
 
-def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Any:
+def max_unpool2d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Any:
     """Maxima put back where `max_pool2d` found them, 0 elsewhere (source: ``torch.nn.functional.max_unpool2d``)."""
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Any:
+def max_unpool3d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Any:
     """Maxima put back where `max_pool3d` found them, 0 elsewhere (source: ``torch.nn.functional.max_unpool3d``)."""
     return _unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Any:
+def max_unpool1d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Any:
     """Maxima put back where `max_pool1d` found them, 0 elsewhere (source: ``torch.nn.functional.max_unpool1d``)."""
     kernel = _numbers(kernel_size, 1)
     step = kernel if stride is None else _numbers(stride, 1)
     wanted = None if output_size is None else tuple(output_size)
     out = _unpooled_size(tuple(shape_of(input)), kernel, step, _numbers(padding, 1), wanted)
-    found = _unpool(2, input.unsqueeze(-2), indices.unsqueeze(-2), (1, *kernel), (1, *step), 0, (1, *out)) \
-        if wanted is None else _UNPOOL[2].apply((input.unsqueeze(-2), indices.unsqueeze(-2), (1, *out)))
+    found = (
+        _unpool(2, input.unsqueeze(-2), indices.unsqueeze(-2), (1, *kernel), (1, *step), 0, (1, *out))
+        if wanted is None
+        else _UNPOOL[2].apply((input.unsqueeze(-2), indices.unsqueeze(-2), (1, *out)))
+    )
     return found.squeeze(-2)
 
 
 # ---------------------------------------------------------------- fractional max pooling
-def _fractional(dims: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool,
-                samples: Any) -> Any:
+def _fractional(
+    dims: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any
+) -> Any:
     name = f"fractional_max_pool{dims}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
@@ -261,14 +308,15 @@ def _fractional(dims: int, input: Any, kernel_size: Any, output_size: Any, outpu
     else:
         out = _numbers(output_size, dims)
     if len(size) not in (dims + 1, dims + 2):
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-len(size)}, {len(size) - 1}], but got "
-                         f"{-dims - 1})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-len(size)}, {len(size) - 1}], but got {-dims - 1})"
+        )
     kernel = _numbers(kernel_size, dims)
     batch = size[0] if len(size) == dims + 2 else 1
     if samples is None:
         kind = input.dtype
         samples = wrap(uniform(default_generator.bits, (batch, size[-dims - 1], dims), kind.np), kind, None)
-    words = ("time", "height", "width")[3 - dims:]
+    words = ("time", "height", "width")[3 - dims :]
     for word, n, k, o in zip(words, size[-dims:], kernel, out):
         if o + k - 1 > n:
             raise RuntimeError(f"{name}(): pool {word} {k} too large relative to input {word} {n}")
@@ -283,14 +331,26 @@ def _fractional(dims: int, input: Any, kernel_size: Any, output_size: Any, outpu
     return found if return_indices else found[0]
 
 
-def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                          return_indices: bool = False, _random_samples: Any = None) -> Any:
+def fractional_max_pool2d(
+    input: Any,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Any = None,
+) -> Any:
     """The largest values of windows at random places (source: ``torch.nn.functional.fractional_max_pool2d``)."""
     return _fractional(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
-def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                          return_indices: bool = False, _random_samples: Any = None) -> Any:
+def fractional_max_pool3d(
+    input: Any,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Any = None,
+) -> Any:
     """The largest values of windows at random places (source: ``torch.nn.functional.fractional_max_pool3d``)."""
     return _fractional(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
@@ -308,13 +368,20 @@ def fractional_max_pool3d_with_indices(*args: Any, **kwargs: Any) -> Any:
 FUNCTIONS = ["adaptive_avg_pool1d", "adaptive_max_pool1d"]
 METHODS: dict[str, Any] = {}
 FUNCTIONAL = {
-    "adaptive_avg_pool1d": adaptive_avg_pool1d, "adaptive_avg_pool2d": adaptive_avg_pool2d,
-    "adaptive_avg_pool3d": adaptive_avg_pool3d, "adaptive_max_pool1d": adaptive_max_pool1d,
-    "adaptive_max_pool2d": adaptive_max_pool2d, "adaptive_max_pool3d": adaptive_max_pool3d,
+    "adaptive_avg_pool1d": adaptive_avg_pool1d,
+    "adaptive_avg_pool2d": adaptive_avg_pool2d,
+    "adaptive_avg_pool3d": adaptive_avg_pool3d,
+    "adaptive_max_pool1d": adaptive_max_pool1d,
+    "adaptive_max_pool2d": adaptive_max_pool2d,
+    "adaptive_max_pool3d": adaptive_max_pool3d,
     "adaptive_max_pool1d_with_indices": adaptive_max_pool1d_with_indices,
     "adaptive_max_pool2d_with_indices": adaptive_max_pool2d_with_indices,
-    "adaptive_max_pool3d_with_indices": adaptive_max_pool3d_with_indices, "max_unpool1d": max_unpool1d,
-    "max_unpool2d": max_unpool2d, "max_unpool3d": max_unpool3d, "fractional_max_pool2d": fractional_max_pool2d,
+    "adaptive_max_pool3d_with_indices": adaptive_max_pool3d_with_indices,
+    "max_unpool1d": max_unpool1d,
+    "max_unpool2d": max_unpool2d,
+    "max_unpool3d": max_unpool3d,
+    "fractional_max_pool2d": fractional_max_pool2d,
     "fractional_max_pool3d": fractional_max_pool3d,
     "fractional_max_pool2d_with_indices": fractional_max_pool2d_with_indices,
-    "fractional_max_pool3d_with_indices": fractional_max_pool3d_with_indices}
+    "fractional_max_pool3d_with_indices": fractional_max_pool3d_with_indices,
+}

@@ -44,8 +44,14 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 
 
 # ---------------------------------------------------------------- likelihoods
-def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-           log_target: bool = False) -> Any:
+def kl_div(
+    input: Any,
+    target: Any,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Any:
     """The Kullback-Leibler divergence of log probabilities from probabilities.
 
     Source: ``torch.nn.functional.kl_div``.
@@ -57,7 +63,9 @@ def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None
             warnings.warn(
                 "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' "
                 "divides only by the batch size, and aligns with the KL div math definition.'mean' will be changed to "
-                "behave the same as 'batchmean' in the next major release.", stacklevel=2)
+                "behave the same as 'batchmean' in the next major release.",
+                stacklevel=2,
+            )
         how = reduction_of("sum" if reduction == "batchmean" else reduction)
     if input.dtype.category < FLOAT or target.dtype.category < FLOAT:
         raise RuntimeError("kl_div: Integral inputs not supported.")
@@ -66,8 +74,16 @@ def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None
     return loss / input.array.shape[0] if reduction == "batchmean" and input.array.ndim else loss
 
 
-def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None,
-                     eps: float = 1e-8, reduce: Any = None, reduction: str = "mean") -> Any:
+def poisson_nll_loss(
+    input: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Any = None,
+    eps: float = 1e-8,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
     """The negative log likelihood of counts under Poisson laws (source: ``torch.nn.functional.poisson_nll_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
@@ -77,8 +93,9 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool
     return reduce_loss(loss, how)
 
 
-def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
-                      reduction: str = "mean") -> Any:
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
     """The negative log likelihood of values under normal laws (source: ``torch.nn.functional.gaussian_nll_loss``)."""
     if not isinstance(var, TensorBase):
         if var < 0:
@@ -103,8 +120,9 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
 
 
 # ---------------------------------------------------------------- margins
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
-                         reduction: str = "mean") -> Any:
+def hinge_embedding_loss(
+    input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
     """Distances where the target is 1, what they lack of ``margin`` where -1.
 
     Source: ``torch.nn.functional.hinge_embedding_loss``.
@@ -118,18 +136,34 @@ def _where(condition: Any, values: Any) -> Any:
     return values.where(condition, values.new_zeros(()))
 
 
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
-                        reduce: Any = None, reduction: str = "mean") -> Any:
+def margin_ranking_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
     """What ``target * (input1 - input2)`` lacks of ``margin`` (source: ``torch.nn.functional.margin_ranking_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
     if not input1.array.ndim == input2.array.ndim == target.array.ndim:
-        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
-                           f"{shape_of(input1)}, input2: {shape_of(input2)}, target: {shape_of(target)} ")
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{shape_of(input1)}, input2: {shape_of(input2)}, target: {shape_of(target)} "
+        )
     return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), how)
 
 
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
-                          reduce: Any = None, reduction: str = "mean") -> Any:
+def cosine_embedding_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
     """1 - cosine where the target is 1, what the cosine has above ``margin`` where -1.
 
     Source: ``torch.nn.functional.cosine_embedding_loss``.
@@ -139,8 +173,10 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     if dims > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if not input1.array.ndim == input2.array.ndim == dims + 1:
-        raise RuntimeError(f"{dims}D target tensor expects {dims + 1}D input tensors, but found inputs with sizes "
-                           f"{list(shape_of(input1))} and {list(shape_of(input2))}.")
+        raise RuntimeError(
+            f"{dims}D target tensor expects {dims + 1}D input tensors, but found inputs with sizes "
+            f"{list(shape_of(input1))} and {list(shape_of(input2))}."
+        )
     epsilon = 1e-12
     product = (input1 * input2).sum(dims)
     square1 = (input1 * input1).sum(dims) + epsilon
@@ -150,9 +186,18 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     return reduce_loss(loss, how)
 
 
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
-                        swap: bool = False, size_average: Any = None, reduce: Any = None,
-                        reduction: str = "mean") -> Any:
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
     """What the negative lacks of being ``margin`` farther from the anchor than the positive is.
 
     Source: ``torch.nn.functional.triplet_margin_loss``.
@@ -162,18 +207,27 @@ def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float
         raise ValueError(f"margin must be greater than 0, got {margin}")
     dims = [t.array.ndim for t in (anchor, positive, negative)]
     if not dims[0] == dims[1] == dims[2]:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of "
-                           f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
-                           "inputs")
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
+            "inputs"
+        )
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = far.minimum(pairwise_distance(positive, negative, p, eps))
     return reduce_loss((margin + near - far).clamp_min(0), how)
 
 
-def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any, *,
-                                      distance_function: Callable[[Any, Any], Any] | None = None, margin: float = 1.0,
-                                      swap: bool = False, reduction: str = "mean") -> Any:
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Callable[[Any, Any], Any] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
     """`triplet_margin_loss` of any distance (source: ``torch.nn.functional.triplet_margin_with_distance_loss``)."""
     how = reduction_of(reduction)
     if margin <= 0:
@@ -181,17 +235,20 @@ def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any,
     distance = pairwise_distance if distance_function is None else distance_function
     dims = [t.array.ndim for t in (anchor, positive, negative)]
     if not dims[0] == dims[1] == dims[2]:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of "
-                           f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
-                           "inputs")
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
+            "inputs"
+        )
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = far.minimum(distance(positive, negative))
     return reduce_loss((margin + near - far).clamp_min(0), how)
 
 
-def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None,
-                                reduce: Any = None, reduction: str = "mean") -> Any:
+def multilabel_soft_margin_loss(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
     """The mean over classes of the binary cross entropies of logits.
 
     Source: ``torch.nn.functional.multilabel_soft_margin_loss``.
@@ -206,9 +263,15 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, siz
 
 
 FUNCTIONAL = {
-    "cosine_similarity": cosine_similarity, "pairwise_distance": pairwise_distance, "kl_div": kl_div,
-    "poisson_nll_loss": poisson_nll_loss, "gaussian_nll_loss": gaussian_nll_loss,
-    "hinge_embedding_loss": hinge_embedding_loss, "margin_ranking_loss": margin_ranking_loss,
-    "cosine_embedding_loss": cosine_embedding_loss, "triplet_margin_loss": triplet_margin_loss,
+    "cosine_similarity": cosine_similarity,
+    "pairwise_distance": pairwise_distance,
+    "kl_div": kl_div,
+    "poisson_nll_loss": poisson_nll_loss,
+    "gaussian_nll_loss": gaussian_nll_loss,
+    "hinge_embedding_loss": hinge_embedding_loss,
+    "margin_ranking_loss": margin_ranking_loss,
+    "cosine_embedding_loss": cosine_embedding_loss,
+    "triplet_margin_loss": triplet_margin_loss,
     "triplet_margin_with_distance_loss": triplet_margin_with_distance_loss,
-    "multilabel_soft_margin_loss": multilabel_soft_margin_loss}
+    "multilabel_soft_margin_loss": multilabel_soft_margin_loss,
+}

@@ -144,7 +144,8 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
         raise RuntimeError(
             f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to provide "
             "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch "
-            "dimension (i.e. 2D or 3D inputs).")
+            "dimension (i.e. 2D or 3D inputs)."
+        )
     return _channels(input, p, training, inplace, ndim == 3)
 
 
@@ -162,7 +163,9 @@ def _warn_dims(name: str, ndim: int, spatial: int) -> None:
         f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future "
         "release. To retain the behavior and silence this warning, please use dropout instead. Note that "
         f"{name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
-        f"dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).", stacklevel=3)
+        f"dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
+        stacklevel=3,
+    )
 
 
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -176,7 +179,9 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
             "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
             "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
-            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.", stacklevel=2)
+            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
     return _channels(input, p, training, inplace, True)
 
 
@@ -197,23 +202,38 @@ def _rrelu_backward(grad_output: Any, self: Any, noise: Any, lower: float, upper
 
 
 RRELU_BACKWARD = elementwise(
-    "rrelu_with_noise_backward", _rrelu_backward, tensors="grad_output self noise",
-    grad_output=lambda grad, self, noise, lower, upper, training:
-        RRELU_BACKWARD.apply((grad, self, noise, lower, upper, training)),
-    self=lambda grad: zeros_like(grad))
+    "rrelu_with_noise_backward",
+    _rrelu_backward,
+    tensors="grad_output self noise",
+    grad_output=lambda grad, self, noise, lower, upper, training: RRELU_BACKWARD.apply(
+        (grad, self, noise, lower, upper, training)
+    ),
+    self=lambda grad: zeros_like(grad),
+)
 
 
 def _rrelu(self: Any, noise: Any, lower: float, upper: float, training: bool) -> Any:
     return self * noise if training else kernels.leaky_relu(self, (lower + upper) / 2)
 
 
-RRELU = elementwise("rrelu_with_noise", _rrelu, tensors="self noise",
-                    self=lambda grad, self, noise, lower, upper, training:
-                        RRELU_BACKWARD.apply((grad, self, noise, lower, upper, training)))
-RRELU_ = elementwise("rrelu_with_noise", _rrelu, tensors="self noise", node="RreluWithNoiseBackward1",
-                     key="rrelu_with_noise.inplace",
-                     self=lambda grad, result, noise, lower, upper, training:
-                         RRELU_BACKWARD.apply((grad, result, noise, lower, upper, training)))
+RRELU = elementwise(
+    "rrelu_with_noise",
+    _rrelu,
+    tensors="self noise",
+    self=lambda grad, self, noise, lower, upper, training: RRELU_BACKWARD.apply(
+        (grad, self, noise, lower, upper, training)
+    ),
+)
+RRELU_ = elementwise(
+    "rrelu_with_noise",
+    _rrelu,
+    tensors="self noise",
+    node="RreluWithNoiseBackward1",
+    key="rrelu_with_noise.inplace",
+    self=lambda grad, result, noise, lower, upper, training: RRELU_BACKWARD.apply(
+        (grad, result, noise, lower, upper, training)
+    ),
+)
 
 
 def _slopes(name: str, input: Any, lower: float, upper: float, training: bool, generator: Any) -> tuple[Any, ...]:
@@ -233,24 +253,48 @@ def _slopes(name: str, input: Any, lower: float, upper: float, training: bool, g
     return input, wrap(noise, input.dtype, shape_of(input)), float(lower), float(upper), training
 
 
-def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False, *,
-          generator: Any = None) -> Any:
+def rrelu(
+    input: Any,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+    *,
+    generator: Any = None,
+) -> Any:
     """`leaky_relu` with a random slope for each element in training (source: ``torch.nn.functional.rrelu``)."""
     if inplace:
         return rrelu_(input, lower, upper, training, generator=generator)
     return RRELU.apply(_slopes("rrelu", input, lower, upper, training, generator))
 
 
-def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, *,
-           generator: Any = None) -> Any:
+def rrelu_(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, *, generator: Any = None
+) -> Any:
     """In-place `rrelu`."""
     return RRELU_.inplace(*_slopes("rrelu_", input, lower, upper, training, generator))
 
 
-FUNCTIONS = ["dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "alpha_dropout_",
-             "feature_alpha_dropout", "feature_alpha_dropout_", "rrelu", "rrelu_"]
+FUNCTIONS = [
+    "dropout",
+    "dropout_",
+    "feature_dropout",
+    "feature_dropout_",
+    "alpha_dropout",
+    "alpha_dropout_",
+    "feature_alpha_dropout",
+    "feature_alpha_dropout_",
+    "rrelu",
+    "rrelu_",
+]
 METHODS: dict[str, Any] = {}
 FUNCTIONAL = {
-    "dropout": functional_dropout, "alpha_dropout": functional_alpha_dropout,
-    "feature_alpha_dropout": functional_feature_alpha_dropout, "dropout1d": dropout1d, "dropout2d": dropout2d,
-    "dropout3d": dropout3d, "rrelu": rrelu, "rrelu_": rrelu_}
+    "dropout": functional_dropout,
+    "alpha_dropout": functional_alpha_dropout,
+    "feature_alpha_dropout": functional_feature_alpha_dropout,
+    "dropout1d": dropout1d,
+    "dropout2d": dropout2d,
+    "dropout3d": dropout3d,
+    "rrelu": rrelu,
+    "rrelu_": rrelu_,
+}

@@ -17,11 +17,14 @@ from livetape.ops.table import row
 # ---------------------------------------------------------------- embedding
 EMBEDDING_BACKWARD = row(
     "embedding_dense_backward",
-    lambda grad_output, indices, num_weights, padding_idx, scale_grad_by_freq:
-        kernels.embedding_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq),
+    lambda grad_output, indices, num_weights, padding_idx, scale_grad_by_freq: kernels.embedding_backward(
+        grad_output, indices, num_weights, padding_idx, scale_grad_by_freq
+    ),
     tensors="grad_output indices",
-    grad_output=lambda grad, indices, num_weights, padding_idx, scale_grad_by_freq:
-        _looked_up(grad, indices, num_weights, padding_idx, scale_grad_by_freq))
+    grad_output=lambda grad, indices, num_weights, padding_idx, scale_grad_by_freq: _looked_up(
+        grad, indices, num_weights, padding_idx, scale_grad_by_freq
+    ),
+)
 
 
 def _looked_up(grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
@@ -36,26 +39,33 @@ def _looked_up(grad: Any, indices: Any, num_weights: int, padding_idx: int, scal
 
 
 EMBEDDING = row(
-    "embedding", lambda weight, indices, padding_idx, scale_grad_by_freq: kernels.lookup(weight, indices),
+    "embedding",
+    lambda weight, indices, padding_idx, scale_grad_by_freq: kernels.lookup(weight, indices),
     tensors="weight indices",
     weight=lambda grad, weight_size, indices, padding_idx, scale_grad_by_freq: EMBEDDING_BACKWARD.apply(
-        (grad, indices, weight_size[0], padding_idx, scale_grad_by_freq)))
+        (grad, indices, weight_size[0], padding_idx, scale_grad_by_freq)
+    ),
+)
 
 
 def _check_index_type(indices: Any, name: str) -> None:
     if indices.dtype is not int64 and indices.dtype is not int32:
-        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
-                           f"Int; but got torch.{SCALAR_TYPE[indices.dtype]}Tensor instead (while checking arguments "
-                           f"for {name})")
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+            f"Int; but got torch.{SCALAR_TYPE[indices.dtype]}Tensor instead (while checking arguments "
+            f"for {name})"
+        )
 
 
-def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False,
-              sparse: bool = False) -> Any:
+def embedding(
+    weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Any:
     """The rows of ``weight`` at ``indices``: (n, D) and (...) give (..., D) (source: ``torch.embedding``)."""
     for position, (name, value) in enumerate((("weight", weight), ("indices", indices)), 1):
         if not isinstance(value, TensorBase):
-            raise TypeError(f"embedding(): argument '{name}' (position {position}) must be Tensor, not "
-                            f"{type(value).__name__}")
+            raise TypeError(
+                f"embedding(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+            )
     if weight.array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype is not int64:
@@ -94,8 +104,15 @@ def embedding_renorm_(self: Any, indices: Any, max_norm: float, norm_type: float
     return self
 
 
-def functional_embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
-                         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def functional_embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
     """The rows of ``weight`` at the indices ``input`` (source: ``torch.nn.functional.embedding``).
 
     >>> import livetape as torch
@@ -111,8 +128,17 @@ def functional_embedding(input: Any, weight: Any, padding_idx: int | None = None
 
 
 # ---------------------------------------------------------------- bags
-def _bag_weight(grad: Any, weight_size: Any, indices: Any, offsets: Any, mode: int, per_sample_weights: Any,
-                padding_idx: int, scale_grad_by_freq: bool, result1: Any) -> Any:
+def _bag_weight(
+    grad: Any,
+    weight_size: Any,
+    indices: Any,
+    offsets: Any,
+    mode: int,
+    per_sample_weights: Any,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+    result1: Any,
+) -> Any:
     count = weight_size[0]
     if mode == kernels.MAX:
         if padding_idx < 0 and offsets.array.size and indices.array.size == 0:
@@ -146,14 +172,27 @@ def _bag_samples(grad: Any, weight: Any, indices: Any, offsets: Any, mode: int, 
 
 EMBEDDING_BAG = row(
     "embedding_bag",
-    lambda weight, indices, offsets, mode, per_sample_weights, padding_idx, scale_grad_by_freq:
-        kernels.embedding_bag(weight, indices, offsets, mode, per_sample_weights, padding_idx),
-    tensors="weight indices offsets per_sample_weights", outputs=2, weight=_bag_weight, per_sample_weights=_bag_samples)
+    lambda weight, indices, offsets, mode, per_sample_weights, padding_idx, scale_grad_by_freq: kernels.embedding_bag(
+        weight, indices, offsets, mode, per_sample_weights, padding_idx
+    ),
+    tensors="weight indices offsets per_sample_weights",
+    outputs=2,
+    weight=_bag_weight,
+    per_sample_weights=_bag_samples,
+)
 
 
-def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
-                  sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
-                  padding_idx: int | None = None) -> Any:
+def embedding_bag(
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
     """Sums (mode 0), means (1) or maxima (2) of bags of rows (source: ``torch.embedding_bag``).
 
     Returns the bags, each index's bag, the bags' sizes, and for maxima the rows they came from.
@@ -162,22 +201,27 @@ def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: b
     _check_index_type(offsets, "embedding_bag")
     places, starts = indices.array, offsets.array
     if starts.size and starts[0] != 0:
-        raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-                           f"position 0. However, got {int(starts[0])}\n[ torch.LongTensor{{}} ]")
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+            f"position 0. However, got {int(starts[0])}\n[ torch.LongTensor{{}} ]"
+        )
     if starts.size and starts[-1] > places.size:
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length {places.size} but got offsets[-1] of "
-                           f"{int(starts[-1])}")
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {places.size} but got offsets[-1] of {int(starts[-1])}"
+        )
     if include_last_offset:
         starts = starts[:-1]
         offsets = from_array(starts)
     count = weight.array.shape[0]
     if not kernels.check_indices(places, count):
         at = int(np.flatnonzero((places < 0) | (places >= count))[0])
-        raise RuntimeError(f"Index {at} of input takes value {int(places[at])} which is not in the valid range [0, "
-                           f"{count})")
+        raise RuntimeError(
+            f"Index {at} of input takes value {int(places[at])} which is not in the valid range [0, {count})"
+        )
     padding = -1 if padding_idx is None else padding_idx
     found, origin = EMBEDDING_BAG.apply(
-        (weight, indices, offsets, mode, per_sample_weights, padding, scale_grad_by_freq))
+        (weight, indices, offsets, mode, per_sample_weights, padding, scale_grad_by_freq)
+    )
     bags = kernels.bag_of(starts, places.size)
     sizes = kernels.bag_counts(bags, places != padding if padding >= 0 else None, starts.size)
     of_index = bags if mode != kernels.SUM or per_sample_weights is not None else np.empty(0, np.int64)
@@ -185,25 +229,41 @@ def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: b
     return found, from_array(of_index), sizes, origin if mode == kernels.MAX else sizes
 
 
-def functional_embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None,
-                             norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",
-                             sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
-                             padding_idx: int | None = None) -> Any:
+def functional_embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
     """The sum, mean or maximum of bags of rows: ``input`` (B, n), or (n) with the bags' ``offsets``.
 
     Source: ``torch.nn.functional.embedding_bag``.
     """
     if weight.dtype is int64 and input.dtype.is_floating_point:
-        warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, "
-                      "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, "
+            "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
         weight, input = input, weight
     if per_sample_weights is not None and shape_of(input) != shape_of(per_sample_weights):
-        raise ValueError(f"embedding_bag: If per_sample_weights ({shape_of(per_sample_weights)}) is not None, then it "
-                         f"must have the same shape as the input ({shape_of(input)})")
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({shape_of(per_sample_weights)}) is not None, then it "
+            f"must have the same shape as the input ({shape_of(input)})"
+        )
     if input.array.ndim == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
-                             f"fixed length sequences. However, found offsets of type {type(offsets)}")
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
+                f"fixed length sequences. However, found offsets of type {type(offsets)}"
+            )
         batch, length = input.array.shape
         kind = input.dtype
         offsets = wrap(np.arange(batch, dtype=kind.np) * kind.np.type(length), kind, None)
@@ -225,13 +285,27 @@ def functional_embedding_bag(input: Any, weight: Any, offsets: Any = None, max_n
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only "
-                                  f"supported for mode='sum' (got mode='{mode}'). Please open a feature request on "
-                                  "GitHub.")
-    padding = None if padding_idx is None else _padding(padding_idx, weight.array.shape[0],
-                                                        "padding_idx must be within the number of embeddings")
-    return embedding_bag(weight, input, offsets, scale_grad_by_freq, numbers[mode], sparse, per_sample_weights,
-                         include_last_offset, padding)[0]
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only "
+            f"supported for mode='sum' (got mode='{mode}'). Please open a feature request on "
+            "GitHub."
+        )
+    padding = (
+        None
+        if padding_idx is None
+        else _padding(padding_idx, weight.array.shape[0], "padding_idx must be within the number of embeddings")
+    )
+    return embedding_bag(
+        weight,
+        input,
+        offsets,
+        scale_grad_by_freq,
+        numbers[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding,
+    )[0]
 
 
 # ---------------------------------------------------------------- one_hot

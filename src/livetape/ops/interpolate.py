@@ -19,11 +19,19 @@ from livetape.ops.table import row
 
 # ---------------------------------------------------------------- the rows
 def _rows(name: str, node: str) -> Any:
-    backward = row(name + "_backward", lambda grad_output, taps: kernels.resampled_backward(grad_output, taps),
-                   tensors="grad_output", node=node + "BackwardBackward0",
-                   grad_output=lambda grad, taps: forward.apply((grad, taps)))
-    forward = row(name, lambda self, taps: kernels.resampled(self, taps), node=node + "Backward0",
-                  self=lambda grad, taps: backward.apply((grad, taps)))
+    backward = row(
+        name + "_backward",
+        lambda grad_output, taps: kernels.resampled_backward(grad_output, taps),
+        tensors="grad_output",
+        node=node + "BackwardBackward0",
+        grad_output=lambda grad, taps: forward.apply((grad, taps)),
+    )
+    forward = row(
+        name,
+        lambda self, taps: kernels.resampled(self, taps),
+        node=node + "Backward0",
+        self=lambda grad, taps: backward.apply((grad, taps)),
+    )
     return forward
 
 
@@ -35,8 +43,10 @@ _ROWS["linear", 1] = _rows("upsample_linear1d", "UpsampleLinear1D")
 _ROWS["bilinear", 2] = _rows("upsample_bilinear2d", "UpsampleBilinear2D")
 _ROWS["trilinear", 3] = _rows("upsample_trilinear3d", "UpsampleTrilinear3D")
 _ROWS["bicubic", 2] = _rows("upsample_bicubic2d", "UpsampleBicubic2D")
-_AA_ROWS = {mode: _rows(f"upsample_{mode}2d_aa", f"Upsample{mode.capitalize()}2DAa")
-            for mode in ("bilinear", "bicubic", "lanczos")}
+_AA_ROWS = {
+    mode: _rows(f"upsample_{mode}2d_aa", f"Upsample{mode.capitalize()}2DAa")
+    for mode in ("bilinear", "bicubic", "lanczos")
+}
 
 
 def _taps(mode: str, size: int, out: int, align_corners: bool, factor: float | None, antialias: bool, kind: Any) -> Any:
@@ -58,24 +68,29 @@ def _resample(input: Any, out: list[int], mode: str, align_corners: bool, factor
         name = mode.replace("nearest-exact", "nearest")
         raise refuse(f"upsample_{name}{dims}d" + ("_channels_last" if dims == 2 else ""), kind.np)
     real = np.float64 if kind.np == np.float64 else np.float32
-    taps = tuple([_taps(mode, n, o, align_corners, f, antialias, real)
-                  for n, o, f in zip(size[2:], out, factors or [None] * dims)])
+    taps = tuple(
+        [
+            _taps(mode, n, o, align_corners, f, antialias, real)
+            for n, o, f in zip(size[2:], out, factors or [None] * dims)
+        ]
+    )
     return (_AA_ROWS[mode] if antialias else _ROWS[mode, dims]).apply((input, taps))
 
 
 def _check_sizes(size: Any, out: Any) -> None:
-    axes = ("D", "H", "W")[3 - len(out):]
+    axes = ("D", "H", "W")[3 - len(out) :]
     if any(n <= 0 for n in out) or not all(size[2:]):
         shown = [", ".join(f"{axis}: {n}" for axis, n in zip(axes, numbers)) for numbers in (size[2:], out)]
         joint = " and output" if len(out) == 1 else " output"
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown[0]}){joint} "
-                           f"({shown[1]})")
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({shown[0]}){joint} ({shown[1]})"
+        )
     if not size[1]:
         raise RuntimeError(f"Non-empty {len(out) + 2}D data tensor expected but got a tensor with sizes {list(size)}")
 
 
 # ---------------------------------------------------------------- interpolate
-_MODES = ("nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact")
+_MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 _DIMS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
 
 
@@ -87,12 +102,16 @@ def _output_size(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any]:
     if size is not None:
         if isinstance(size, (list, tuple)):
             if len(size) != len(spatial):
-                raise ValueError("Input and output must have the same number of spatial dimensions, but got input with "
-                                 f"spatial dimensions of {spatial} and output size of {size}. Please provide input "
-                                 "tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
+                raise ValueError(
+                    "Input and output must have the same number of spatial dimensions, but got input with "
+                    f"spatial dimensions of {spatial} and output size of {size}. Please provide input "
+                    "tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
+                )
             if not all(is_integer(n) for n in size):
-                raise TypeError("expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
-                                f"int], but got size with types {[type(n) for n in size]}")
+                raise TypeError(
+                    "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
+                    f"int], but got size with types {[type(n) for n in size]}"
+                )
             return [as_int(n) for n in size], None
         if not is_integer(size):
             raise TypeError(f"interpolate(): size must be ints, not {type(size).__name__}")
@@ -101,17 +120,25 @@ def _output_size(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any]:
         raise ValueError("either size or scale_factor should be defined")
     if isinstance(scale_factor, (list, tuple)):
         if len(scale_factor) != len(spatial):
-            raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got input "
-                             f"with spatial dimensions of {spatial} and scale_factor of shape {scale_factor}. Please "
-                             "provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, "
-                             "...,sK) format.")
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got input "
+                f"with spatial dimensions of {spatial} and scale_factor of shape {scale_factor}. Please "
+                "provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, "
+                "...,sK) format."
+            )
         return None, [float(f) for f in scale_factor]
     return None, [float(scale_factor)] * len(spatial)
 
 
-def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
-                antialias: bool = False) -> Any:
+def interpolate(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Any:
     """(N, C, d...) resampled to ``size`` or by ``scale_factor`` (source: ``torch.nn.functional.interpolate``).
 
     mode  "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "lanczos" or "area"
@@ -124,8 +151,10 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
         raise AttributeError(f"'{type(input).__name__}' object has no attribute 'dim'")
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
-                             "bicubic | trilinear")
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | "
+                "bicubic | trilinear"
+            )
     elif align_corners is None:
         align_corners = False
     out, factors = _output_size(input, size, scale_factor)
@@ -133,19 +162,23 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     ndim = input.array.ndim
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D "
-                         "tensor as input")
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
     if out is None:
         out = [math.floor(float(n) * f) for n, f in zip(shape_of(input)[2:], factors)]
         if recompute_scale_factor or mode == "area":
             factors = None
     if ndim not in (3, 4, 5) or mode not in _MODES.split(" | "):
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {ndim}D) for the "
-                                  f"modes: {_MODES} (got {mode})")
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {ndim}D) for the "
+            f"modes: {_MODES} (got {mode})"
+        )
     dims = ndim - 2
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[dims - 1](
-            input, out if dims > 1 else out[0])
+            input, out if dims > 1 else out[0]
+        )
     if _DIMS.get(mode, dims) != dims:
         raise NotImplementedError(f"Got {ndim}D input, but {mode} mode needs {_DIMS[mode] + 2}D input")
     if mode == "lanczos" and not antialias:
@@ -153,8 +186,9 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     return _resample(input, out, mode, bool(align_corners), factors, antialias)
 
 
-def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-             align_corners: bool | None = None) -> Any:
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Any:
     """`interpolate`, deprecated (source: ``torch.nn.functional.upsample``)."""
     _deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
@@ -178,5 +212,9 @@ def _deprecated(name: str) -> None:
 
 FUNCTIONS: list[str] = []
 METHODS: dict[str, Any] = {}
-FUNCTIONAL = {"interpolate": interpolate, "upsample": upsample, "upsample_nearest": upsample_nearest,
-              "upsample_bilinear": upsample_bilinear}
+FUNCTIONAL = {
+    "interpolate": interpolate,
+    "upsample": upsample,
+    "upsample_nearest": upsample_nearest,
+    "upsample_bilinear": upsample_bilinear,
+}

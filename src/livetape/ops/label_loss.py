@@ -36,20 +36,28 @@ def _bce_second_target(grad: Any, grad_output: Any, self: Any, weight: Any, redu
 
 BCE_BACKWARD = row(
     "binary_cross_entropy_backward",
-    lambda grad_output, self, target, weight, reduction:
-        kernels.bce_backward(grad_output, self, target, weight, reduction),
+    lambda grad_output, self, target, weight, reduction: kernels.bce_backward(
+        grad_output, self, target, weight, reduction
+    ),
     tensors="grad_output self target weight",
-    grad_output=lambda grad, self, target, weight, reduction:
-        collapsed(BCE_BACKWARD.apply((grad, self, target, weight, NONE)), reduction) / count(self, reduction),
-    self=_bce_second_self, target=_bce_second_target)
-BCE = row("binary_cross_entropy", kernels.bce, tensors="self target weight",
-          self=lambda grad, self, target, weight, reduction:
-              BCE_BACKWARD.apply((grad, self, target, weight, reduction)),
-          target=_bce_target)
+    grad_output=lambda grad, self, target, weight, reduction: (
+        collapsed(BCE_BACKWARD.apply((grad, self, target, weight, NONE)), reduction) / count(self, reduction)
+    ),
+    self=_bce_second_self,
+    target=_bce_second_target,
+)
+BCE = row(
+    "binary_cross_entropy",
+    kernels.bce,
+    tensors="self target weight",
+    self=lambda grad, self, target, weight, reduction: BCE_BACKWARD.apply((grad, self, target, weight, reduction)),
+    target=_bce_target,
+)
 
 
-def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
-                         reduction: str = "mean") -> Any:
+def binary_cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
     """The cross entropy of probabilities and targets in [0, 1].
 
     Source: ``torch.nn.functional.binary_cross_entropy``.
@@ -57,8 +65,10 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_avera
     how = reduction_of(reduction, size_average, reduce)
     _of_tensors(target, input)
     if shape_of(target) != shape_of(input):
-        raise ValueError(f"Using a target size ({shape_of(target)}) that is different to the input size "
-                         f"({shape_of(input)}) is deprecated. Please ensure they have the same size.")
+        raise ValueError(
+            f"Using a target size ({shape_of(target)}) that is different to the input size "
+            f"({shape_of(input)}) is deprecated. Please ensure they have the same size."
+        )
     if weight is not None:
         refuse_gradient("binary_cross_entropy", "weight", weight)
         weight, _ = broadcast(weight, target)
@@ -87,8 +97,9 @@ def soft_plus(x: Any) -> Any:
     return x.clamp(min=0) + (-x.abs()).exp().log1p()
 
 
-def _logits_second_self(grad: Any, grad_output: Any, self: Any, target: Any, weight: Any, pos_weight: Any,
-                        reduction: int) -> Any:
+def _logits_second_self(
+    grad: Any, grad_output: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int
+) -> Any:
     s = self.sigmoid()
     curve = s * (1.0 - s)
     if pos_weight is not None:
@@ -103,21 +114,37 @@ def _logits_second_target(grad: Any, grad_output: Any, self: Any, weight: Any, p
 
 LOGITS_BACKWARD = row(
     "binary_cross_entropy_with_logits_backward",
-    lambda grad_output, self, target, weight, pos_weight, reduction:
-        kernels.bce_logits_backward(grad_output, self, target, weight, pos_weight, reduction),
+    lambda grad_output, self, target, weight, pos_weight, reduction: kernels.bce_logits_backward(
+        grad_output, self, target, weight, pos_weight, reduction
+    ),
     tensors="grad_output self target weight pos_weight",
-    grad_output=lambda grad, self, target, weight, pos_weight, reduction:
-        collapsed(LOGITS_BACKWARD.apply((grad, self, target, weight, pos_weight, NONE)), reduction) /
-        count(self, reduction),
-    self=_logits_second_self, target=_logits_second_target)
-LOGITS = row("binary_cross_entropy_with_logits", kernels.bce_logits, tensors="self target weight pos_weight",
-             self=lambda grad, self, target, weight, pos_weight, reduction:
-                 LOGITS_BACKWARD.apply((grad, self, target, weight, pos_weight, reduction)),
-             target=_logits_target)
+    grad_output=lambda grad, self, target, weight, pos_weight, reduction: (
+        collapsed(LOGITS_BACKWARD.apply((grad, self, target, weight, pos_weight, NONE)), reduction)
+        / count(self, reduction)
+    ),
+    self=_logits_second_self,
+    target=_logits_second_target,
+)
+LOGITS = row(
+    "binary_cross_entropy_with_logits",
+    kernels.bce_logits,
+    tensors="self target weight pos_weight",
+    self=lambda grad, self, target, weight, pos_weight, reduction: LOGITS_BACKWARD.apply(
+        (grad, self, target, weight, pos_weight, reduction)
+    ),
+    target=_logits_target,
+)
 
 
-def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, size_average: Any = None,
-                                     reduce: Any = None, reduction: str = "mean", pos_weight: Any = None) -> Any:
+def binary_cross_entropy_with_logits(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Any:
     """`binary_cross_entropy` of ``sigmoid(input)``, computed without loss.
 
     Source: ``torch.nn.functional.binary_cross_entropy_with_logits``.
@@ -129,10 +156,14 @@ def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None
         raise ValueError(f"Target size ({shape_of(target)}) must be the same as input size ({size})")
     if target.dtype.category < FLOAT:
         if target.dtype.category == BOOL:
-            raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                               "`logical_xor()` operator instead.")
-        raise RuntimeError(f"result type {SCALAR_TYPE[input.dtype]} can't be cast to the desired output type "
-                           f"{SCALAR_TYPE[target.dtype]}")
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                "`logical_xor()` operator instead."
+            )
+        raise RuntimeError(
+            f"result type {SCALAR_TYPE[input.dtype]} can't be cast to the desired output type "
+            f"{SCALAR_TYPE[target.dtype]}"
+        )
     for name, value in (("weight", weight), ("pos_weight", pos_weight)):
         if value is not None:
             refuse_gradient("binary_cross_entropy_with_logits", name, value)
@@ -157,16 +188,22 @@ SOFT_MARGIN_BACKWARD = row(
     "soft_margin_loss_backward",
     lambda grad_output, self, target, reduction: kernels.soft_margin_backward(grad_output, self, target, reduction),
     tensors="grad_output self target",
-    grad_output=lambda grad, self, target, reduction:
-        collapsed(SOFT_MARGIN_BACKWARD.apply((grad, self, target, NONE)), reduction) / count(self, reduction),
-    self=_soft_margin_second)
-SOFT_MARGIN = row("soft_margin_loss", kernels.soft_margin, tensors="self target",
-                  self=lambda grad, self, target, reduction:
-                      SOFT_MARGIN_BACKWARD.apply((grad, self, target, reduction)))
+    grad_output=lambda grad, self, target, reduction: (
+        collapsed(SOFT_MARGIN_BACKWARD.apply((grad, self, target, NONE)), reduction) / count(self, reduction)
+    ),
+    self=_soft_margin_second,
+)
+SOFT_MARGIN = row(
+    "soft_margin_loss",
+    kernels.soft_margin,
+    tensors="self target",
+    self=lambda grad, self, target, reduction: SOFT_MARGIN_BACKWARD.apply((grad, self, target, reduction)),
+)
 
 
-def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
-                     reduction: str = "mean") -> Any:
+def soft_margin_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
     """log(1 + exp(-target * input)) for targets 1 and -1 (source: ``torch.nn.functional.soft_margin_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
     refuse_gradient("soft_margin_loss", "target", target)
@@ -186,18 +223,34 @@ def _not_implemented(name: str) -> Any:
 
 MULTI_MARGIN_BACKWARD = row(
     "multi_margin_loss_backward",
-    lambda grad_output, self, target, p, margin, weight, reduction:
-        kernels.multi_margin_backward(grad_output, self, target, p, margin, weight, reduction),
-    tensors="grad_output self target weight", node="NotImplemented",
-    grad_output=_not_implemented("multi_margin_loss_backward"), self=_not_implemented("multi_margin_loss_backward"))
+    lambda grad_output, self, target, p, margin, weight, reduction: kernels.multi_margin_backward(
+        grad_output, self, target, p, margin, weight, reduction
+    ),
+    tensors="grad_output self target weight",
+    node="NotImplemented",
+    grad_output=_not_implemented("multi_margin_loss_backward"),
+    self=_not_implemented("multi_margin_loss_backward"),
+)
 MULTI_MARGIN = row(
-    "multi_margin_loss", kernels.multi_margin, tensors="self target weight",
-    self=lambda grad, self, target, p, margin, weight, reduction:
-        MULTI_MARGIN_BACKWARD.apply((grad, self, target, p, margin, weight, reduction)))
+    "multi_margin_loss",
+    kernels.multi_margin,
+    tensors="self target weight",
+    self=lambda grad, self, target, p, margin, weight, reduction: MULTI_MARGIN_BACKWARD.apply(
+        (grad, self, target, p, margin, weight, reduction)
+    ),
+)
 
 
-def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,
-                      size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def multi_margin_loss(
+    input: Any,
+    target: Any,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
     """The margins by which classes come too close to the target class.
 
     Source: ``torch.nn.functional.multi_margin_loss``.
@@ -211,16 +264,18 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
         if weight.array.ndim != 1:
             raise ValueError("weight must be one-dimensional")
         if weight.array.size != (size[-1] if size else 1):
-            raise RuntimeError(f"inconsistent weight size, expected {size[-1] if size else 1} but got "
-                               f"{list(weight.array.shape)}")
+            raise RuntimeError(
+                f"inconsistent weight size, expected {size[-1] if size else 1} but got {list(weight.array.shape)}"
+            )
     if len(size) > 2 or (size and size[-1] == 0):
-        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-                           f"{list(size)}")
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(size)}")
     batch = size[0] if len(size) == 2 else 1
     if len(places) > 1 or target.array.size != batch:
-        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
-                           f"samples (batch size). Expected target size [{batch}], but got {list(places)}. Input has "
-                           f"shape {list(size)}.")
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{batch}], but got {list(places)}. Input has "
+            f"shape {list(size)}."
+        )
     if target.dtype is not int64:
         raise RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE[target.dtype]}")
     return MULTI_MARGIN.apply((input, target, p, margin, weight, how))
@@ -228,24 +283,30 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
 
 LABEL_MARGIN_BACKWARD = row(
     "multilabel_margin_loss_backward",
-    lambda grad_output, self, target, reduction:
-        kernels.multilabel_margin_backward(grad_output, self, target, reduction),
-    tensors="grad_output self target", node="NotImplemented",
+    lambda grad_output, self, target, reduction: kernels.multilabel_margin_backward(
+        grad_output, self, target, reduction
+    ),
+    tensors="grad_output self target",
+    node="NotImplemented",
     grad_output=_not_implemented("multilabel_margin_loss_backward"),
-    self=_not_implemented("multilabel_margin_loss_backward"))
+    self=_not_implemented("multilabel_margin_loss_backward"),
+)
 LABEL_MARGIN = row(
-    "multilabel_margin_loss", kernels.multilabel_margin, tensors="self target",
-    self=lambda grad, self, target, reduction: LABEL_MARGIN_BACKWARD.apply((grad, self, target, reduction)))
+    "multilabel_margin_loss",
+    kernels.multilabel_margin,
+    tensors="self target",
+    self=lambda grad, self, target, reduction: LABEL_MARGIN_BACKWARD.apply((grad, self, target, reduction)),
+)
 
 
-def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
-                           reduction: str = "mean") -> Any:
+def multilabel_margin_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
     """The margins between named classes and the others (source: ``torch.nn.functional.multilabel_margin_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
     size, places = input.array.shape, target.array.shape
     if len(size) > 2 or (size and size[-1] == 0):
-        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-                           f"{list(size)}")
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(size)}")
     if places != size and not (len(size) < 2 and target.array.size == input.array.size):
         raise RuntimeError(f"inconsistent target size: {list(places)} for input of size: {list(size)}")
     if target.dtype is not int64:
@@ -254,6 +315,9 @@ def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, re
 
 
 FUNCTIONAL = {
-    "binary_cross_entropy": binary_cross_entropy, "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
-    "soft_margin_loss": soft_margin_loss, "multi_margin_loss": multi_margin_loss,
-    "multilabel_margin_loss": multilabel_margin_loss}
+    "binary_cross_entropy": binary_cross_entropy,
+    "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
+    "soft_margin_loss": soft_margin_loss,
+    "multi_margin_loss": multi_margin_loss,
+    "multilabel_margin_loss": multilabel_margin_loss,
+}

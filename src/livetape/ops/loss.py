@@ -18,20 +18,25 @@ from livetape.ops.softmax import LOG_SOFTMAX
 from livetape.ops.table import elementwise, row
 
 # torch's own functions divide and multiply by numbers where a program would by tensors: other nodes
-DIV_NUMBER = elementwise("div", np.true_divide, node="DivBackward1", key="div.number",
-                         self=lambda grad, other: grad / other)
-MUL_NUMBER = elementwise("mul", np.multiply, node="MulBackward1", key="mul.number",
-                         self=lambda grad, other: grad * other)
+DIV_NUMBER = elementwise(
+    "div", np.true_divide, node="DivBackward1", key="div.number", self=lambda grad, other: grad / other
+)
+MUL_NUMBER = elementwise(
+    "mul", np.multiply, node="MulBackward1", key="mul.number", self=lambda grad, other: grad * other
+)
 
 
 # ---------------------------------------------------------------- negative log likelihood
 NLL_BACKWARD = row(
     "nll_loss_backward",
-    lambda grad_output, size, target, weight, reduction, ignore_index:
-        kernels.nll_backward(grad_output, size, target, weight, reduction, ignore_index),
+    lambda grad_output, size, target, weight, reduction, ignore_index: kernels.nll_backward(
+        grad_output, size, target, weight, reduction, ignore_index
+    ),
     tensors="grad_output target weight",
-    grad_output=lambda grad, target, weight, reduction, ignore_index:
-        NLL.apply((grad, target, weight, reduction, ignore_index)))
+    grad_output=lambda grad, target, weight, reduction, ignore_index: NLL.apply(
+        (grad, target, weight, reduction, ignore_index)
+    ),
+)
 
 
 def _nll_self(grad: Any, self_size: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
@@ -42,8 +47,15 @@ NLL = row("nll_loss", kernels.nll, tensors="self target weight", self=_nll_self)
 NLL2D = row("nll_loss2d", kernels.nll, tensors="self target weight", node="NllLoss2DBackward0", self=_nll_self)
 
 
-def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-             reduce: Any = None, reduction: str = "mean") -> Any:
+def nll_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
     """The negative of each target class's log probability: input (N, C, d...) and target (N, d...), or (C,) and ().
 
     Source: ``torch.nn.functional.nll_loss``.
@@ -63,8 +75,9 @@ def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int
     if ndim < 1:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if ndim > 1 and (not places or size[0] != places[0]):
-        raise ValueError(f"Expected input batch_size ({size[0]}) to match target batch_size "
-                         f"({places[0] if places else 1}).")
+        raise ValueError(
+            f"Expected input batch_size ({size[0]}) to match target batch_size ({places[0] if places else 1})."
+        )
     if ndim == 1:
         if places and places[0] != 1:
             raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places[0]}")
@@ -85,8 +98,10 @@ def _check_target(target: Any) -> None:
 
 def _check_weight(input: Any, weight: Any, classes: int) -> None:
     if weight.array.ndim != 1 or weight.array.size != classes:
-        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got "
-                           f"weight tensor of shape: {list(weight.array.shape)}")
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got "
+            f"weight tensor of shape: {list(weight.array.shape)}"
+        )
     if weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {SCALAR_TYPE[input.dtype]} but found {SCALAR_TYPE[weight.dtype]}")
 
@@ -103,8 +118,9 @@ def _nll_places(input: Any, target: Any, weight: Any, reduction: int, ignore_ind
         input = input.contiguous().view(flat)
         target = target.contiguous().view((flat[0], *flat[2:]))
     elif len(places) != 3:
-        raise RuntimeError("only batches of spatial targets supported (3D tensors) but got targets of dimension: "
-                           f"{len(places)}")
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(places)}"
+        )
     elif places[1:] != size[2:]:
         raise RuntimeError(f"size mismatch (got input: {list(size)} , target: {list(places)}")
     _check_target(target)
@@ -117,8 +133,16 @@ def _nll_places(input: Any, target: Any, weight: Any, reduction: int, ignore_ind
 
 
 # ---------------------------------------------------------------- cross entropy
-def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-                  reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
     """The cross entropy between logits (N, C, d...) and classes (N, d...) or class probabilities (N, C, d...).
 
     Source: ``torch.nn.functional.cross_entropy``.
@@ -130,8 +154,10 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     how = reduction_of(reduction, size_average, reduce)
     for position, (name, value) in enumerate((("input", input), ("target", target)), 1):
         if not isinstance(value, TensorBase):
-            raise TypeError(f"cross_entropy_loss(): argument '{name}' (position {position}) must be Tensor, not "
-                            f"{type(value).__name__}")
+            raise TypeError(
+                f"cross_entropy_loss(): argument '{name}' (position {position}) must be Tensor, not "
+                f"{type(value).__name__}"
+            )
     size = input.array.shape
     axis = 0 if len(size) == 1 else 1
     if size == target.array.shape:
@@ -148,11 +174,13 @@ def _along(weight: Any, ndim: int, axis: int) -> Any:
     return weight.view([-1 if i == axis else 1 for i in range(ndim)])
 
 
-def _of_probabilities(input: Any, target: Any, weight: Any, how: int, ignore_index: int, smoothing: float,
-                      axis: int) -> Any:
+def _of_probabilities(
+    input: Any, target: Any, weight: Any, how: int, ignore_index: int, smoothing: float, axis: int
+) -> Any:
     if target.dtype.category < FLOAT:
-        raise RuntimeError("Expected floating point type for target with class probabilities, got "
-                           f"{SCALAR_TYPE[target.dtype]}")
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {SCALAR_TYPE[target.dtype]}"
+        )
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
     _check_smoothing(smoothing)
@@ -160,8 +188,10 @@ def _of_probabilities(input: Any, target: Any, weight: Any, how: int, ignore_ind
     axis = min(axis, max(len(size) - 1, 0))
     classes = size[axis] if size else 1
     if weight is not None and (weight.array.ndim != 1 or weight.array.size != classes):
-        raise RuntimeError(f"cross_entropy: weight tensor should be defined either for all {classes} classes or no "
-                           f"classes but got weight tensor of shape: {list(weight.array.shape)}")
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no "
+            f"classes but got weight tensor of shape: {list(weight.array.shape)}"
+        )
     if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / classes
     product = LOG_SOFTMAX.apply((input, axis)) * target
@@ -200,14 +230,21 @@ MSE_BACKWARD = row(
     "mse_loss_backward",
     lambda grad_output, self, target, reduction: kernels.mse_backward(grad_output, self, target, reduction),
     tensors="grad_output self target",
-    grad_output=lambda grad, self, target, reduction:
-        collapsed(MSE_BACKWARD.apply((grad, self, target, NONE)), reduction) / count(self, reduction),
+    grad_output=lambda grad, self, target, reduction: (
+        collapsed(MSE_BACKWARD.apply((grad, self, target, NONE)), reduction) / count(self, reduction)
+    ),
     self=lambda grad, grad_output, self_size, reduction: grad * share(grad_output * 2.0, self_size.numel(), reduction),
-    target=lambda grad, grad_output, self_size, reduction:
-        grad * share(grad_output * -2.0, self_size.numel(), reduction))
-MSE = row("mse_loss", kernels.mse, tensors="self target",
-          self=lambda grad, self, target, reduction: MSE_BACKWARD.apply((grad, self, target, reduction)),
-          target=lambda grad, self, target, reduction: MSE_BACKWARD.apply((grad, target, self, reduction)))
+    target=lambda grad, grad_output, self_size, reduction: (
+        grad * share(grad_output * -2.0, self_size.numel(), reduction)
+    ),
+)
+MSE = row(
+    "mse_loss",
+    kernels.mse,
+    tensors="self target",
+    self=lambda grad, self, target, reduction: MSE_BACKWARD.apply((grad, self, target, reduction)),
+    target=lambda grad, self, target, reduction: MSE_BACKWARD.apply((grad, target, self, reduction)),
+)
 
 
 def _bounded_second(sign: float) -> Any:
@@ -231,30 +268,43 @@ def _smooth_second(sign: float) -> Any:
 
 HUBER_BACKWARD = row(
     "huber_loss_backward",
-    lambda grad_output, self, target, reduction, bound:
-        kernels.huber_backward(grad_output, self, target, reduction, bound),
+    lambda grad_output, self, target, reduction, bound: kernels.huber_backward(
+        grad_output, self, target, reduction, bound
+    ),
     tensors="grad_output self target",
-    grad_output=lambda grad, self, target, reduction, bound:
-        collapsed(HUBER_BACKWARD.apply((grad, self, target, NONE, bound)), reduction) / count(self, reduction),
-    self=_bounded_second(1.0), target=_bounded_second(-1.0))
-HUBER = row("huber_loss", kernels.huber, tensors="self target",
-            self=lambda grad, self, target, reduction, delta:
-                HUBER_BACKWARD.apply((grad, self, target, reduction, delta)),
-            target=lambda grad, self, target, reduction, delta:
-                HUBER_BACKWARD.apply((grad, target, self, reduction, delta)))
+    grad_output=lambda grad, self, target, reduction, bound: (
+        collapsed(HUBER_BACKWARD.apply((grad, self, target, NONE, bound)), reduction) / count(self, reduction)
+    ),
+    self=_bounded_second(1.0),
+    target=_bounded_second(-1.0),
+)
+HUBER = row(
+    "huber_loss",
+    kernels.huber,
+    tensors="self target",
+    self=lambda grad, self, target, reduction, delta: HUBER_BACKWARD.apply((grad, self, target, reduction, delta)),
+    target=lambda grad, self, target, reduction, delta: HUBER_BACKWARD.apply((grad, target, self, reduction, delta)),
+)
 SMOOTH_L1_BACKWARD = row(
     "smooth_l1_loss_backward",
-    lambda grad_output, self, target, reduction, beta:
-        kernels.smooth_l1_backward(grad_output, self, target, reduction, beta),
+    lambda grad_output, self, target, reduction, beta: kernels.smooth_l1_backward(
+        grad_output, self, target, reduction, beta
+    ),
     tensors="grad_output self target",
-    grad_output=lambda grad, self, target, reduction, beta:
-        collapsed(SMOOTH_L1_BACKWARD.apply((grad, self, target, NONE, beta)), reduction) / count(self, reduction),
-    self=_smooth_second(1.0), target=_smooth_second(-1.0))
-SMOOTH_L1 = row("smooth_l1_loss", kernels.smooth_l1, tensors="self target", node="SmoothL1LossBackward0",
-                self=lambda grad, self, target, reduction, beta:
-                    SMOOTH_L1_BACKWARD.apply((grad, self, target, reduction, beta)),
-                target=lambda grad, self, target, reduction, beta:
-                    SMOOTH_L1_BACKWARD.apply((grad, target, self, reduction, beta)))
+    grad_output=lambda grad, self, target, reduction, beta: (
+        collapsed(SMOOTH_L1_BACKWARD.apply((grad, self, target, NONE, beta)), reduction) / count(self, reduction)
+    ),
+    self=_smooth_second(1.0),
+    target=_smooth_second(-1.0),
+)
+SMOOTH_L1 = row(
+    "smooth_l1_loss",
+    kernels.smooth_l1,
+    tensors="self target",
+    node="SmoothL1LossBackward0",
+    self=lambda grad, self, target, reduction, beta: SMOOTH_L1_BACKWARD.apply((grad, self, target, reduction, beta)),
+    target=lambda grad, self, target, reduction, beta: SMOOTH_L1_BACKWARD.apply((grad, target, self, reduction, beta)),
+)
 
 
 def _same_shape(input: Any, target: Any) -> tuple[Any, Any]:
@@ -265,8 +315,11 @@ def _same_shape(input: Any, target: Any) -> tuple[Any, Any]:
     left, right = shape_of(input), shape_of(target)
     if left is right or left == right:
         return input, target
-    warnings.warn(f"Using a target size ({right}) that is different to the input size ({left}). This will likely lead "
-                  "to incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=3)
+    warnings.warn(
+        f"Using a target size ({right}) that is different to the input size ({left}). This will likely lead "
+        "to incorrect results due to broadcasting. Please ensure they have the same size.",
+        stacklevel=3,
+    )
     return broadcast(input, target)
 
 
@@ -278,8 +331,9 @@ def _weighted(loss: Any, weight: Any, input: Any, reduction: int) -> Any:
     return loss.sum() / weight.sum() if reduction == MEAN else loss.sum() if reduction == SUM else loss
 
 
-def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-             weight: Any = None) -> Any:
+def mse_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+) -> Any:
     """The squared difference (source: ``torch.nn.functional.mse_loss``)."""
     x, y = _same_shape(input, target)
     how = reduction_of(reduction, size_average, reduce)
@@ -288,8 +342,9 @@ def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = No
     return MSE.apply((x, y, how))
 
 
-def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-            weight: Any = None) -> Any:
+def l1_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+) -> Any:
     """The absolute difference (source: ``torch.nn.functional.l1_loss``)."""
     x, y = _same_shape(input, target)
     how = reduction_of(reduction, size_average, reduce)
@@ -297,8 +352,9 @@ def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = Non
     return reduce_loss(loss, how) if weight is None else _weighted(loss, weight, input, how)
 
 
-def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-                   beta: float = 1.0) -> Any:
+def smooth_l1_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
+) -> Any:
     """Half the squared difference over ``beta`` up to ``beta``, and straight beyond.
 
     Source: ``torch.nn.functional.smooth_l1_loss``.
@@ -328,8 +384,15 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
 FUNCTIONS = ["cosine_similarity", "pairwise_distance"]
 METHODS: dict[str, Any] = {}
 FUNCTIONAL = {
-    "nll_loss": nll_loss, "cross_entropy": cross_entropy, "mse_loss": mse_loss, "l1_loss": l1_loss,
-    "smooth_l1_loss": smooth_l1_loss, "huber_loss": huber_loss, **distance_loss.FUNCTIONAL, **label_loss.FUNCTIONAL}
+    "nll_loss": nll_loss,
+    "cross_entropy": cross_entropy,
+    "mse_loss": mse_loss,
+    "l1_loss": l1_loss,
+    "smooth_l1_loss": smooth_l1_loss,
+    "huber_loss": huber_loss,
+    **distance_loss.FUNCTIONAL,
+    **label_loss.FUNCTIONAL,
+}
 globals().update(FUNCTIONAL)
 
 if TYPE_CHECKING:  # names that a loop above gives

@@ -20,8 +20,9 @@ def reduction_of(reduction: Any, size_average: Any = None, reduce: Any = None) -
     """0, 1 or 2 for "none", "mean" or "sum", or for the deprecated flags, with a warning."""
     if size_average is not None or reduce is not None:
         found = "none" if reduce is False else "mean" if size_average is None or size_average else "sum"
-        warnings.warn("size_average and reduce args will be deprecated, "
-                      f"please use reduction='{found}' instead.", stacklevel=3)
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=3
+        )
         return _REDUCTIONS[found]
     try:
         return _REDUCTIONS[reduction]
@@ -41,8 +42,10 @@ def reduce_loss(loss: Any, reduction: int) -> Any:
 def refuse_gradient(name: str, argument: str, value: Any) -> None:
     """Raise torch's error if an argument that has no derivative requires one."""
     if isinstance(value, TensorBase) and is_recording() and needs_gradient(value):
-        raise RuntimeError(f"The function '{name}' is not differentiable with respect to argument '{argument}'. This "
-                           "input cannot have requires_grad True.")
+        raise RuntimeError(
+            f"The function '{name}' is not differentiable with respect to argument '{argument}'. This "
+            "input cannot have requires_grad True."
+        )
 
 
 def share(grad: Any, count: int, reduction: int) -> Any:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error
-from livetape._tape.tensor import TensorBase, counter_of, shape_of
-from livetape.dtypes import FLOAT, SCALAR_TYPE, dtype, float32
+from livetape._tape.tensor import counter_of, shape_of
+from livetape.dtypes import FLOAT, dtype, float32
 from livetape.kernels import normalization as kernels
 from livetape.kernels.select import refuse
 from livetape.ops.basics import zeros_like
 from livetape.ops.joining import cat
+from livetape.ops.refuse import must_be_tensors
 from livetape.ops.table import into, row
 
 
@@ -43,14 +43,17 @@ def _second(grads: Any, grad_out: Any, input: Any, weight: Any, eps: float, axes
         spread = (to_input * h).mean(axes, keepdim=True) - mean_to * mean_h - cross_to * cross_h
         by_normal = rstd * (to_input * cross_h + h * cross_to)
         by_input = -(rstd * rstd) * normal * spread
-        by_input = by_input - rstd * (by_normal - by_normal.mean(axes, keepdim=True)
-                                      - normal * (by_normal * normal).mean(axes, keepdim=True))
+        by_input = by_input - rstd * (
+            by_normal - by_normal.mean(axes, keepdim=True) - normal * (by_normal * normal).mean(axes, keepdim=True)
+        )
     if to_weight is not None:
         turned = to_weight.view(shape)
         by_grad = _plus(by_grad, turned * normal)
         along = turned * grad_out
-        by_input = _plus(by_input, rstd * (along - along.mean(axes, keepdim=True)
-                                           - normal * (along * normal).mean(axes, keepdim=True)))
+        by_input = _plus(
+            by_input,
+            rstd * (along - along.mean(axes, keepdim=True) - normal * (along * normal).mean(axes, keepdim=True)),
+        )
     if to_bias is not None:
         by_grad = _plus(by_grad, to_bias.view(shape).expand(shape_of(grad_out)))
     return by_grad, by_input, None if by_weight is None else by_weight.view(shape_of(weight))
@@ -74,37 +77,49 @@ def _layer_second(grads: Any, grad_out: Any, input: Any, normalized_shape: Any, 
 
 LAYER_NORM_BACKWARD = row(
     "native_layer_norm_backward",
-    lambda grad_out, input, normalized_shape, mean, rstd, weight, eps, wanted_:
-        kernels.layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, wanted_),
-    tensors="grad_out input mean rstd weight", outputs=3)
+    lambda grad_out, input, normalized_shape, mean, rstd, weight, eps, wanted_: kernels.layer_norm_backward(
+        grad_out, input, normalized_shape, mean, rstd, weight, wanted_
+    ),
+    tensors="grad_out input mean rstd weight",
+    outputs=3,
+)
 LAYER_NORM_BACKWARD.joint("grad_out input weight", _layer_second)
 LAYER_NORM = row("native_layer_norm", kernels.layer_norm, tensors="input weight bias", outputs=3)
 LAYER_NORM.joint(
     "input weight bias",
     lambda grad, input, normalized_shape, result1, result2, weight, eps, wanted: LAYER_NORM_BACKWARD.apply(
-        (grad, input, normalized_shape, result1, result2, weight, eps, list(wanted))))
+        (grad, input, normalized_shape, result1, result2, weight, eps, list(wanted))
+    ),
+)
 
 
 def _check_normalized(input: Any, shape: Any, star: str, **params: Any) -> None:
     size = input.array.shape
     if not shape:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-                           "element, but got normalized_shape = []")
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            "element, but got normalized_shape = []"
+        )
     for name, value in params.items():
         if value is not None and value.array.shape != shape:
-            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                               f"{list(value.array.shape)} and normalized_shape = {list(shape)}")
-    if len(size) < len(shape) or size[len(size) - len(shape):] != shape:
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{star}"
-                           f"{', '.join(map(str, shape))}], but got input of size{list(size)}")
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(value.array.shape)} and normalized_shape = {list(shape)}"
+            )
+    if len(size) < len(shape) or size[len(size) - len(shape) :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{star}"
+            f"{', '.join(map(str, shape))}], but got input of size{list(size)}"
+        )
 
 
 def _shape_argument(name: str, value: Any) -> tuple[int, ...]:
     if type(value) is tuple:
         return value
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not "
-                        f"{type(value).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not {type(value).__name__}"
+        )
     return tuple(value)
 
 
@@ -118,8 +133,14 @@ def _check_params(kind: dtype, *params: Any) -> None:
                 raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
-def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5,
-               cudnn_enable: bool = True) -> Any:
+def layer_norm(
+    input: Any,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Any:
     """``input`` with mean 0 and variance 1 over the last dimensions, then scaled and shifted.
 
     Source: ``torch.nn.functional.layer_norm``.
@@ -138,8 +159,7 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
 
 
 def _layer_norm(name: str, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    if not isinstance(input, TensorBase):
-        raise argument_error(name, 0, input)
+    must_be_tensors(name, input=input)
     normalized_shape = _shape_argument(name, normalized_shape)
     _check_normalized(input, normalized_shape, ", ", weight=weight, bias=bias)
     if input.dtype.category == FLOAT:
@@ -149,8 +169,7 @@ def _layer_norm(name: str, input: Any, normalized_shape: Any, weight: Any, bias:
 
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     """``input`` over its root mean square along the last dimensions (source: ``torch.nn.functional.rms_norm``)."""
-    if not isinstance(input, TensorBase):
-        raise argument_error("rms_norm", 0, input)
+    must_be_tensors("rms_norm", input=input)
     shape = _shape_argument("rms_norm", normalized_shape)
     _check_normalized(input, shape, "", weight=weight)
     kind = input.dtype
@@ -168,52 +187,73 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
 
 
 # ---------------------------------------------------------------- group norm
-def _group_second(grads: Any, grad_out: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int,
-                  eps: float) -> Any:
+def _group_second(
+    grads: Any, grad_out: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> Any:
     inner = (N, group, C // group, HxW)
     size = shape_of(input)
     to_input = None if grads[0] is None else grads[0].reshape(inner)
     shape = (1, group, C // group, 1)
-    by_grad, by_input, by_weight = _second((to_input, grads[1], grads[2]), grad_out.reshape(inner),
-                                           input.reshape(inner), weight, eps, (2, 3), shape, (0, 3))
-    return (None if by_grad is None else by_grad.reshape(size), None if by_input is None else by_input.reshape(size),
-            by_weight)
+    by_grad, by_input, by_weight = _second(
+        (to_input, grads[1], grads[2]),
+        grad_out.reshape(inner),
+        input.reshape(inner),
+        weight,
+        eps,
+        (2, 3),
+        shape,
+        (0, 3),
+    )
+    return (
+        None if by_grad is None else by_grad.reshape(size),
+        None if by_input is None else by_input.reshape(size),
+        by_weight,
+    )
 
 
 GROUP_NORM_BACKWARD = row(
     "native_group_norm_backward",
-    lambda grad_out, input, mean, rstd, weight, N, C, HxW, group, eps, wanted_:
-        kernels.group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, wanted_),
-    tensors="grad_out input mean rstd weight", outputs=3)
+    lambda grad_out, input, mean, rstd, weight, N, C, HxW, group, eps, wanted_: kernels.group_norm_backward(
+        grad_out, input, mean, rstd, weight, N, C, HxW, group, wanted_
+    ),
+    tensors="grad_out input mean rstd weight",
+    outputs=3,
+)
 GROUP_NORM_BACKWARD.joint("grad_out input weight", _group_second)
 GROUP_NORM = row("native_group_norm", kernels.group_norm, tensors="input weight bias", outputs=3)
 GROUP_NORM.joint(
     "input weight bias",
     lambda grad, input, result1, result2, weight, N, C, HxW, group, eps, wanted: GROUP_NORM_BACKWARD.apply(
-        (grad, input, result1, result2, weight, N, C, HxW, group, eps, list(wanted))))
+        (grad, input, result1, result2, weight, N, C, HxW, group, eps, list(wanted))
+    ),
+)
 
 
-def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5,
-               cudnn_enabled: bool = True) -> Any:
+def group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True
+) -> Any:
     """(N, C, d...) with mean 0 and variance 1 over each group of channels, then scaled and shifted.
 
     Source: ``torch.nn.functional.group_norm``.
     """
-    if not isinstance(input, TensorBase):
-        raise argument_error("group_norm", 0, input)
+    must_be_tensors("group_norm", input=input)
     size = input.array.shape
     if len(size) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(size)}")
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if size[1] % num_groups:
-        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
-                           f"{list(size)} and num_groups={num_groups}")
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(size)} and num_groups={num_groups}"
+        )
     for name, value in (("weight", weight), ("bias", bias)):
         if value is not None and value.array.shape != (size[1],):
             shown = value if weight is None else weight  # torch shows the weight's shape for both
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but "
-                               f"got {name} of shape {list(shown.array.shape)} and input of shape {list(size)}")
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but "
+                f"got {name} of shape {list(shown.array.shape)} and input of shape {list(size)}"
+            )
     if input.dtype.category == FLOAT:
         _check_params(input.dtype, weight, bias)
     return GROUP_NORM.apply((input, weight, bias, size[0], size[1], math.prod(size[2:]), num_groups, eps))[0]
@@ -234,8 +274,9 @@ def _refuse_single(size: Any, shown: Any) -> None:
 
 
 # ---------------------------------------------------------------- batch norm
-def _batch_second(grads: Any, grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, train: bool,
-                  eps: float) -> Any:
+def _batch_second(
+    grads: Any, grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, train: bool, eps: float
+) -> Any:
     ndim = input.array.ndim
     if ndim < 2:  # an empty one
         return zeros_like(grad_out), zeros_like(input), None
@@ -260,28 +301,53 @@ def _batch_second(grads: Any, grad_out: Any, input: Any, weight: Any, running_me
 
 BATCH_NORM_BACKWARD = row(
     "native_batch_norm_backward",
-    lambda grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, wanted_:
-        kernels.batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train,
-                                    eps, wanted_),
-    tensors="grad_out input weight running_mean running_var save_mean save_invstd", outputs=3)
+    lambda grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, wanted_: (
+        kernels.batch_norm_backward(
+            grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, wanted_
+        )
+    ),
+    tensors="grad_out input weight running_mean running_var save_mean save_invstd",
+    outputs=3,
+)
 BATCH_NORM_BACKWARD.joint("grad_out input weight", _batch_second)
-BATCH_NORM = row("native_batch_norm", kernels.batch_norm, tensors="input weight bias running_mean running_var",
-                 outputs=3)
+BATCH_NORM = row(
+    "native_batch_norm", kernels.batch_norm, tensors="input weight bias running_mean running_var", outputs=3
+)
 BATCH_NORM.joint(
     "input weight bias",
-    lambda grad, input, weight, running_mean, running_var, result1, result2, training, eps, wanted:
-        BATCH_NORM_BACKWARD.apply((grad, input, weight, running_mean, running_var, result1, result2, training, eps,
-                                   list(wanted))))
+    lambda grad, input, weight, running_mean, running_var, result1, result2, training, eps, wanted: (
+        BATCH_NORM_BACKWARD.apply(
+            (grad, input, weight, running_mean, running_var, result1, result2, training, eps, list(wanted))
+        )
+    ),
+)
 
 
-def batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-               eps: float, cudnn_enabled: bool = True) -> Any:
+def batch_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Any:
     """`functional_batch_norm` with the arguments in the order of ``torch.batch_norm``."""
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-def functional_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
-                          training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
+def functional_batch_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
     """(N, C, d...) with mean 0 and variance 1 in each channel, then scaled and shifted.
 
     In training the mean and variance are the batch's, and the running ones move towards them; else those are used.
@@ -294,10 +360,10 @@ def functional_batch_norm(input: Any, running_mean: Any, running_var: Any, weigh
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-def _batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
-                momentum: float, eps: float) -> Any:
-    if not isinstance(input, TensorBase):
-        raise argument_error("batch_norm", 0, input)
+def _batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    must_be_tensors("batch_norm", input=input)
     size = input.array.shape
     channels = size[1] if len(size) > 1 else 0
     if not training:
@@ -323,9 +389,16 @@ def _batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_v
 
 
 # ---------------------------------------------------------------- instance norm
-def functional_instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None,
-                             bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1,
-                             eps: float = 1e-5) -> Any:
+def functional_instance_norm(
+    input: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
     """`batch_norm` of each sample by itself (source: ``torch.nn.functional.instance_norm``)."""
     if use_input_stats:
         size = shape_of(input)
@@ -334,8 +407,17 @@ def functional_instance_norm(input: Any, running_mean: Any = None, running_var: 
     return instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
-def instance_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool,
-                  momentum: float, eps: float, cudnn_enabled: bool = True) -> Any:
+def instance_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Any:
     """`functional_instance_norm` with the arguments in the order of ``torch.instance_norm``."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
@@ -369,7 +451,7 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
         return input
     squares = input * input
     channels = input.array.shape[1]
-    total = None
+    total: Any = None
     for shift in range(-(size // 2), (size - 1) // 2 + 1):
         first, last = max(0, shift), min(channels, channels + shift)
         if first < last:
@@ -400,6 +482,11 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
 FUNCTIONS = ["layer_norm", "native_layer_norm", "rms_norm", "group_norm", "batch_norm", "instance_norm"]
 METHODS: dict[str, Any] = {}
 FUNCTIONAL = {
-    "layer_norm": layer_norm, "rms_norm": rms_norm, "group_norm": functional_group_norm,
-    "batch_norm": functional_batch_norm, "instance_norm": functional_instance_norm,
-    "local_response_norm": local_response_norm, "normalize": normalize}
+    "layer_norm": layer_norm,
+    "rms_norm": rms_norm,
+    "group_norm": functional_group_norm,
+    "batch_norm": functional_batch_norm,
+    "instance_norm": functional_instance_norm,
+    "local_response_norm": local_response_norm,
+    "normalize": normalize,
+}

@@ -13,8 +13,11 @@ from livetape.ops.dims import as_int, is_integer
 from livetape.ops.table import row
 
 # ---------------------------------------------------------------- the rows
-CONSTANT_PAD = row("constant_pad_nd", lambda self, pad, value: kernels.constant(self, pad, value),
-                   self=lambda grad, pad: CONSTANT_PAD.apply((grad, tuple([-p for p in pad]), 0)))
+CONSTANT_PAD = row(
+    "constant_pad_nd",
+    lambda self, pad, value: kernels.constant(self, pad, value),
+    self=lambda grad, pad: CONSTANT_PAD.apply((grad, tuple([-p for p in pad]), 0)),
+)
 
 
 def _mirror_rows(name: str, reflect: bool, dims: int) -> tuple[Any, Any]:
@@ -22,11 +25,18 @@ def _mirror_rows(name: str, reflect: bool, dims: int) -> tuple[Any, Any]:
     node = f"{name}Pad{dims}DBackward"
     key = f"{name.lower()}_pad{dims}d"
     backward = row(
-        key + "_backward", lambda grad_output, padding: kernels.mirrored_backward(grad_output, padding, reflect),
-        tensors="grad_output", node=node + "Backward0",
-        grad_output=lambda grad, padding: forward.apply((grad, padding)))
-    forward = row(key, lambda self, padding: kernels.mirrored(self, padding, reflect), node=node + "0",
-                  self=lambda grad, padding: backward.apply((grad, padding)))
+        key + "_backward",
+        lambda grad_output, padding: kernels.mirrored_backward(grad_output, padding, reflect),
+        tensors="grad_output",
+        node=node + "Backward0",
+        grad_output=lambda grad, padding: forward.apply((grad, padding)),
+    )
+    forward = row(
+        key,
+        lambda self, padding: kernels.mirrored(self, padding, reflect),
+        node=node + "0",
+        self=lambda grad, padding: backward.apply((grad, padding)),
+    )
     return forward, backward
 
 
@@ -45,8 +55,10 @@ def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Any:
     if len(widths) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(widths)}")
     if len(size) * 2 < len(widths):
-        raise RuntimeError(f"Length of pad should be no more than twice the number of dimensions of the input. Pad "
-                           f"length is {len(widths)}while the input has {len(size)}dimensions.")
+        raise RuntimeError(
+            f"Length of pad should be no more than twice the number of dimensions of the input. Pad "
+            f"length is {len(widths)}while the input has {len(size)}dimensions."
+        )
     _check_cut(size, widths)
     return CONSTANT_PAD.apply((input, widths, value))
 
@@ -70,18 +82,24 @@ def _widths(name: str, pad: Any) -> tuple[int, ...]:
     for at, width in enumerate(pad):
         if not is_integer(width):
             if at == 0:
-                raise TypeError(f"{name}(): argument 'pad' (position 2) must be tuple of ints, but found element of "
-                                f"type {type(width).__name__} at pos 0")
-            raise TypeError(f"{name}(): argument 'pad' failed to unpack the object at pos {at + 1} with error \"type "
-                            f"must be tuple of ints,but got {type(width).__name__}\"")
+                raise TypeError(
+                    f"{name}(): argument 'pad' (position 2) must be tuple of ints, but found element of "
+                    f"type {type(width).__name__} at pos 0"
+                )
+            raise TypeError(
+                f"{name}(): argument 'pad' failed to unpack the object at pos {at + 1} with error \"type "
+                f'must be tuple of ints,but got {type(width).__name__}"'
+            )
         found.append(as_int(width))
     return tuple(found)
 
 
 # ---------------------------------------------------------------- the others
-_COMBINATIONS = ("\nSupported combinations for non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last "
-                 "dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  - 4D or 5D input: "
-                 "padding size = 6 (pads last 3 dimensions)")
+_COMBINATIONS = (
+    "\nSupported combinations for non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last "
+    "dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  - 4D or 5D input: "
+    "padding size = 6 (pads last 3 dimensions)"
+)
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
@@ -103,8 +121,10 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     if len(widths) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(widths) > 2 * ndim:
-        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got "
-                           f"padding length {len(widths)} and input of dimension {ndim}")
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(widths)} and input of dimension {ndim}"
+        )
     if mode == "constant":
         _check_cut(size, widths)
         return CONSTANT_PAD.apply((input, widths, 0 if value is None else value))
@@ -112,8 +132,9 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     dims = len(widths) // 2
     if not (dims in (1, 2, 3) and ndim in (dims + 1, dims + 2)):
-        raise NotImplementedError(f"Padding size {len(widths)} is not supported for {ndim}D input tensor."
-                                  + _COMBINATIONS)
+        raise NotImplementedError(
+            f"Padding size {len(widths)} is not supported for {ndim}D input tensor." + _COMBINATIONS
+        )
     if mode == "circular":
         return _circular(input, widths, dims)
     if mode not in ("reflect", "replicate"):
@@ -127,21 +148,25 @@ def _check_mirror(input: Any, widths: Any, dims: int, reflect: bool) -> None:
     if input.dtype is boolean:
         raise refuse(f"{'reflection' if reflect else 'replication'}_pad{dims}d", input.array.dtype)
     batched = len(size) == dims + 2
-    if not all(size[1 if batched else 0:]):
-        raise RuntimeError(f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and "
-                           f"other non-zero dimensions for input, but got: {list(size)}")
+    if not all(size[1 if batched else 0 :]):
+        raise RuntimeError(
+            f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and "
+            f"other non-zero dimensions for input, but got: {list(size)}"
+        )
     for at in range(dims):
         axis = len(size) - 1 - at
         before, after = widths[2 * at], widths[2 * at + 1]
         if reflect and (before >= size[axis] or after >= size[axis]):
-            raise RuntimeError(f"Argument #{4 + 2 * at}: Padding size should be less than the corresponding input "
-                               f"dimension, but got: padding ({before}, {after}) at dimension {axis} of input "
-                               f"{list(size)}")
-    names = ("D", "H", "W")[3 - dims:]
+            raise RuntimeError(
+                f"Argument #{4 + 2 * at}: Padding size should be less than the corresponding input "
+                f"dimension, but got: padding ({before}, {after}) at dimension {axis} of input "
+                f"{list(size)}"
+            )
+    names = ("D", "H", "W")[3 - dims :]
     sums = [widths[2 * at] + widths[2 * at + 1] for at in reversed(range(dims))]
-    out = [n + more for n, more in zip(size[len(size) - dims:], sums)]
+    out = [n + more for n, more in zip(size[len(size) - dims :], sums)]
     if any(o < 1 for o in out):
-        have = " ".join(f"{name}: {n}" for name, n in zip(names, size[len(size) - dims:]))
+        have = " ".join(f"{name}: {n}" for name, n in zip(names, size[len(size) - dims :]))
         made = " ".join(f"{name}: {n}" for name, n in zip(names, out))
         raise RuntimeError(f"input ({have}) is too small. Calculated output {made}")
 

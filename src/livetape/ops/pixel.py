@@ -17,10 +17,10 @@ from livetape.ops.table import row
 # ---------------------------------------------------------------- pixels
 def _shuffle(x: Any, factor: int) -> Any:
     *lead, c, h, w = x.shape
-    made = x.reshape(*lead, c // factor ** 2, factor, factor, h, w)
+    made = x.reshape(*lead, c // factor**2, factor, factor, h, w)
     n = len(lead)
     made = made.transpose(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    return made.reshape(*lead, c // factor ** 2, h * factor, w * factor)
+    return made.reshape(*lead, c // factor**2, h * factor, w * factor)
 
 
 def _unshuffle(x: Any, factor: int) -> Any:
@@ -28,14 +28,19 @@ def _unshuffle(x: Any, factor: int) -> Any:
     made = x.reshape(*lead, c, h // factor, factor, w // factor, factor)
     n = len(lead)
     made = made.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
-    return made.reshape(*lead, c * factor ** 2, h // factor, w // factor)
+    return made.reshape(*lead, c * factor**2, h // factor, w // factor)
 
 
-PIXEL_SHUFFLE = row("pixel_shuffle", lambda self, upscale_factor: np.ascontiguousarray(_shuffle(self, upscale_factor)),
-                    self=lambda grad, upscale_factor: PIXEL_UNSHUFFLE.apply((grad, upscale_factor)))
+PIXEL_SHUFFLE = row(
+    "pixel_shuffle",
+    lambda self, upscale_factor: np.ascontiguousarray(_shuffle(self, upscale_factor)),
+    self=lambda grad, upscale_factor: PIXEL_UNSHUFFLE.apply((grad, upscale_factor)),
+)
 PIXEL_UNSHUFFLE = row(
-    "pixel_unshuffle", lambda self, downscale_factor: np.ascontiguousarray(_unshuffle(self, downscale_factor)),
-    self=lambda grad, downscale_factor: PIXEL_SHUFFLE.apply((grad, downscale_factor)))
+    "pixel_unshuffle",
+    lambda self, downscale_factor: np.ascontiguousarray(_unshuffle(self, downscale_factor)),
+    self=lambda grad, downscale_factor: PIXEL_SHUFFLE.apply((grad, downscale_factor)),
+)
 
 
 def _checked(name: str, input: Any, factor: Any, word: str) -> Any:
@@ -43,8 +48,9 @@ def _checked(name: str, input: Any, factor: Any, word: str) -> Any:
         raise argument_error(name, 0, input)
     size = input.array.shape
     if len(size) < 3:
-        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {len(size)} "
-                           "dimension(s)")
+        raise RuntimeError(
+            f"{name} expects input to have at least 3 dimensions, but got input with {len(size)} dimension(s)"
+        )
     if factor <= 0:
         raise RuntimeError(f"{name} expects a positive {word}, but got {factor}")
     return size
@@ -55,8 +61,10 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     size = _checked("pixel_shuffle", input, upscale_factor, "upscale_factor")
     square = upscale_factor * upscale_factor
     if size[-3] % square:
-        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-                           f"upscale_factor, but input.size(-3)={size[-3]} is not divisible by {square}")
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+            f"upscale_factor, but input.size(-3)={size[-3]} is not divisible by {square}"
+        )
     return PIXEL_SHUFFLE.apply((input, upscale_factor))
 
 
@@ -65,8 +73,10 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     size = _checked("pixel_unshuffle", input, downscale_factor, "downscale_factor")
     for axis, word in ((-2, "height"), (-1, "width")):
         if size[axis] % downscale_factor:
-            raise RuntimeError(f"pixel_unshuffle expects {word} to be divisible by downscale_factor, but "
-                               f"input.size({axis})={size[axis]} is not divisible by {downscale_factor}")
+            raise RuntimeError(
+                f"pixel_unshuffle expects {word} to be divisible by downscale_factor, but "
+                f"input.size({axis})={size[axis]} is not divisible by {downscale_factor}"
+            )
     return PIXEL_UNSHUFFLE.apply((input, downscale_factor))
 
 
@@ -77,8 +87,10 @@ def _shuffle_channels(x: Any, groups: int) -> Any:
 
 
 CHANNEL_SHUFFLE = row(
-    "channel_shuffle", lambda self, groups: _shuffle_channels(self, groups),
-    self=lambda grad, self_size, groups: CHANNEL_SHUFFLE.apply((grad, max(1, self_size[1] // groups))))
+    "channel_shuffle",
+    lambda self, groups: _shuffle_channels(self, groups),
+    self=lambda grad, self_size, groups: CHANNEL_SHUFFLE.apply((grad, max(1, self_size[1] // groups))),
+)
 
 
 def channel_shuffle(input: Any, groups: int) -> Any:
@@ -89,8 +101,9 @@ def channel_shuffle(input: Any, groups: int) -> Any:
     if groups <= 0:
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if size[1] % groups:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {size[1]} channels and {groups} "
-                           "groups.")
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {size[1]} channels and {groups} groups."
+        )
     return CHANNEL_SHUFFLE.apply((input, groups))
 
 
@@ -113,18 +126,29 @@ def _col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any, paddin
     out = kernels.output_size(wide, kernel_size, stride, (0, 0), dilation)
     channels = columns.shape[1] // math.prod(kernel_size)
     found = np.zeros((columns.shape[0], channels, *wide), self.dtype)
-    kernels.scatter_windows(columns.reshape(columns.shape[0], channels, *kernel_size, *out), found, kernel_size, stride,
-                            dilation, out)
-    found = found[:, :, padding[0]:padding[0] + output_size[0], padding[1]:padding[1] + output_size[1]]
+    kernels.scatter_windows(
+        columns.reshape(columns.shape[0], channels, *kernel_size, *out), found, kernel_size, stride, dilation, out
+    )
+    found = found[:, :, padding[0] : padding[0] + output_size[0], padding[1] : padding[1] + output_size[1]]
     return np.ascontiguousarray(found if self.ndim == 3 else found[0])
 
 
-IM2COL = row("im2col", _im2col, node="Im2ColBackward0",
-             self=lambda grad, self_size, kernel_size, dilation, padding, stride:
-                 COL2IM.apply((grad, tuple(self_size[-2:]), kernel_size, dilation, padding, stride)))
-COL2IM = row("col2im", _col2im, node="Col2ImBackward0",
-             self=lambda grad, kernel_size, dilation, padding, stride:
-                 IM2COL.apply((grad, kernel_size, dilation, padding, stride)))
+IM2COL = row(
+    "im2col",
+    _im2col,
+    node="Im2ColBackward0",
+    self=lambda grad, self_size, kernel_size, dilation, padding, stride: COL2IM.apply(
+        (grad, tuple(self_size[-2:]), kernel_size, dilation, padding, stride)
+    ),
+)
+COL2IM = row(
+    "col2im",
+    _col2im,
+    node="Col2ImBackward0",
+    self=lambda grad, kernel_size, dilation, padding, stride: IM2COL.apply(
+        (grad, kernel_size, dilation, padding, stride)
+    ),
+)
 
 
 def _pair(name: str, value: Any) -> tuple[int, int]:
@@ -141,13 +165,15 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
 def _check_numbers(kernel: Any, dilation: Any, padding: Any, stride: Any) -> None:
     for word, key, numbers in (("kernel size", "kernel", kernel), ("dilation", "dilation", dilation)):
         if min(numbers) <= 0:
-            raise RuntimeError(f"{word} should be greater than zero, but got {key}_height: {numbers[0]} "
-                               f"{key}_width: {numbers[1]}")
+            raise RuntimeError(
+                f"{word} should be greater than zero, but got {key}_height: {numbers[0]} {key}_width: {numbers[1]}"
+            )
     if min(padding) < 0:
         raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
     if min(stride) <= 0:
-        raise RuntimeError(f"stride should be greater than zero, but got stride_height: {stride[0]} stride_width: "
-                           f"{stride[1]}")
+        raise RuntimeError(
+            f"stride should be greater than zero, but got stride_height: {stride[0]} stride_width: {stride[1]}"
+        )
 
 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
@@ -159,13 +185,17 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     _check_numbers(kernel, spread, around, step)
     size = input.array.shape
     if len(size) not in (3, 4) or not all(size[-3:]):
-        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-                           f"dimensions for input, but got: {list(size)}")
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {list(size)}"
+        )
     out = kernels.output_size(size[-2:], kernel, step, around, spread)
     if min(out) < 1:
-        raise RuntimeError(f"Given input with spatial size {tuple(size[-2:])}, kernel_size={kernel}, "
-                           f"dilation={spread}, padding={around}, calculated shape of the array of sliding blocks as "
-                           f"{out}, but its components must be at least one.")
+        raise RuntimeError(
+            f"Given input with spatial size {tuple(size[-2:])}, kernel_size={kernel}, "
+            f"dilation={spread}, padding={around}, calculated shape of the array of sliding blocks as "
+            f"{out}, but its components must be at least one."
+        )
     return IM2COL.apply((input, kernel, spread, around, step))
 
 
@@ -179,19 +209,25 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
     _check_numbers(kernel, spread, around, step)
     have = input.array.shape
     if len(have) not in (2, 3) or not all(have[-2:]):
-        raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
-                           f"dimensions for input, but got: {list(have)}")
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
+            f"dimensions for input, but got: {list(have)}"
+        )
     rows, places = have[-2:]
     first = len(have) - 2
     if rows % math.prod(kernel):
-        raise RuntimeError(f"Expected size of input's dimension {first} to be divisible by the product of kernel_size, "
-                           f"but got input.size({first})={rows} and kernel_size={kernel}.")
+        raise RuntimeError(
+            f"Expected size of input's dimension {first} to be divisible by the product of kernel_size, "
+            f"but got input.size({first})={rows} and kernel_size={kernel}."
+        )
     out = kernels.output_size(size, kernel, step, around, spread)
     given = f"Given output_size={size}, kernel_size={kernel}, dilation={spread}, padding={around}, stride={step}"
     if places != math.prod(out):
-        raise RuntimeError(f"{given}, expected size of input's dimension {first + 1} to match the calculated number of "
-                           f"sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, but got "
-                           f"input.size({first + 1})={places}.")
+        raise RuntimeError(
+            f"{given}, expected size of input's dimension {first + 1} to match the calculated number of "
+            f"sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, but got "
+            f"input.size({first + 1})={places}."
+        )
     if min(out) < 1:
         raise RuntimeError(f"{given}, expected output spatial size to be at least one.")
     if min(size) < 1:
@@ -202,5 +238,10 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
 FUNCTIONS = ["pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle"]
 METHODS: dict[str, Any] = {}
 FUNCTIONAL = {
-    "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle, "channel_shuffle": channel_shuffle,
-    "native_channel_shuffle": native_channel_shuffle, "unfold": unfold, "fold": fold}
+    "pixel_shuffle": pixel_shuffle,
+    "pixel_unshuffle": pixel_unshuffle,
+    "channel_shuffle": channel_shuffle,
+    "native_channel_shuffle": native_channel_shuffle,
+    "unfold": unfold,
+    "fold": fold,
+}

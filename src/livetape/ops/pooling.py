@@ -15,13 +15,19 @@ from livetape.ops.table import row
 
 # ---------------------------------------------------------------- the rows
 PLACES_BACKWARD = row(
-    "max_pool_indices_backward", lambda grad_output, indices, size: kernels.scatter_places(grad_output, indices, size),
-    tensors="grad_output indices", node="MaxPoolWithIndicesBackwardBackward0",
-    grad_output=lambda grad, indices, size: AT_PLACES.apply((grad, indices, len(size))))
+    "max_pool_indices_backward",
+    lambda grad_output, indices, size: kernels.scatter_places(grad_output, indices, size),
+    tensors="grad_output indices",
+    node="MaxPoolWithIndicesBackwardBackward0",
+    grad_output=lambda grad, indices, size: AT_PLACES.apply((grad, indices, len(size))),
+)
 AT_PLACES = row(
-    "max_pool_places", lambda self, indices, dims: kernels.gather_places(self, indices, dims), tensors="self indices",
+    "max_pool_places",
+    lambda self, indices, dims: kernels.gather_places(self, indices, dims),
+    tensors="self indices",
     node="GatherBackward0",
-    self=lambda grad, self_size, indices, dims: PLACES_BACKWARD.apply((grad, indices, tuple(self_size[-dims:]))))
+    self=lambda grad, self_size, indices, dims: PLACES_BACKWARD.apply((grad, indices, tuple(self_size[-dims:]))),
+)
 
 
 def _second_max(grad: Any, self: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
@@ -36,26 +42,39 @@ def _max_rows(dims: int) -> tuple[Any, Any]:
     node = f"MaxPool{dims}DWithIndicesBackward"
     backward = row(
         name + "_backward",
-        lambda grad_output, self, result_, kernel_size, stride, padding, dilation, out:
-            kernels.max_pool_backward(grad_output, self, result_, kernel_size, stride, padding, dilation, out),
-        tensors="grad_output self result_", node=node + "Backward0",
-        grad_output=lambda grad, self, kernel_size, stride, padding, dilation, out:
-            _second_max(grad, self, kernel_size, stride, padding, dilation, out),
-        self=lambda grad, self_size: grad.new_zeros(self_size))
+        lambda grad_output, self, result_, kernel_size, stride, padding, dilation, out: kernels.max_pool_backward(
+            grad_output, self, result_, kernel_size, stride, padding, dilation, out
+        ),
+        tensors="grad_output self result_",
+        node=node + "Backward0",
+        grad_output=lambda grad, self, kernel_size, stride, padding, dilation, out: _second_max(
+            grad, self, kernel_size, stride, padding, dilation, out
+        ),
+        self=lambda grad, self_size: grad.new_zeros(self_size),
+    )
     values = row(
-        name, lambda self, kernel_size, stride, padding, dilation, out:
-            kernels.max_pool(self, kernel_size, stride, padding, dilation, out),
-        node=node + "0", key=name + ".values",
-        self=lambda grad, self, result, kernel_size, stride, padding, dilation, out:
-            backward.apply((grad, self, result, kernel_size, stride, padding, dilation, out)))
+        name,
+        lambda self, kernel_size, stride, padding, dilation, out: kernels.max_pool(
+            self, kernel_size, stride, padding, dilation, out
+        ),
+        node=node + "0",
+        key=name + ".values",
+        self=lambda grad, self, result, kernel_size, stride, padding, dilation, out: backward.apply(
+            (grad, self, result, kernel_size, stride, padding, dilation, out)
+        ),
+    )
 
     def both(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
         indices = kernels.max_pool_indices(self, kernel_size, stride, padding, dilation, out)
         return kernels.gather_places(self, indices, dims), indices
 
-    indexed = row(name, both, node=node + "0", outputs=2,
-                  self=lambda grad, self_size, result1:
-                      PLACES_BACKWARD.apply((grad, result1, tuple(self_size[-dims:]))))
+    indexed = row(
+        name,
+        both,
+        node=node + "0",
+        outputs=2,
+        self=lambda grad, self_size, result1: PLACES_BACKWARD.apply((grad, result1, tuple(self_size[-dims:]))),
+    )
     return values, indexed
 
 
@@ -67,19 +86,29 @@ def _avg_rows(dims: int) -> Any:
     node = f"AvgPool{dims}DBackward"
     backward = row(
         name + "_backward",
-        lambda grad_output, size, kernel_size, stride, padding, out, count_include_pad, divisor_override:
-            kernels.avg_pool_backward(grad_output, size, kernel_size, stride, padding, out, count_include_pad,
-                                      divisor_override),
-        tensors="grad_output", node=node + "Backward0",
-        grad_output=lambda grad, kernel_size, stride, padding, out, count_include_pad, divisor_override:
-            forward.apply((grad, kernel_size, stride, padding, out, count_include_pad, divisor_override)))
+        lambda grad_output, size, kernel_size, stride, padding, out, count_include_pad, divisor_override: (
+            kernels.avg_pool_backward(
+                grad_output, size, kernel_size, stride, padding, out, count_include_pad, divisor_override
+            )
+        ),
+        tensors="grad_output",
+        node=node + "Backward0",
+        grad_output=lambda grad, kernel_size, stride, padding, out, count_include_pad, divisor_override: forward.apply(
+            (grad, kernel_size, stride, padding, out, count_include_pad, divisor_override)
+        ),
+    )
     forward = row(
-        name, lambda self, kernel_size, stride, padding, out, count_include_pad, divisor_override:
-            kernels.avg_pool(self, kernel_size, stride, padding, out, count_include_pad, divisor_override),
+        name,
+        lambda self, kernel_size, stride, padding, out, count_include_pad, divisor_override: kernels.avg_pool(
+            self, kernel_size, stride, padding, out, count_include_pad, divisor_override
+        ),
         node=node + "0",
-        self=lambda grad, self_size, kernel_size, stride, padding, out, count_include_pad, divisor_override:
-            backward.apply((grad, tuple(self_size[-dims:]), kernel_size, stride, padding, out, count_include_pad,
-                            divisor_override)))
+        self=lambda grad, self_size, kernel_size, stride, padding, out, count_include_pad, divisor_override: (
+            backward.apply(
+                (grad, tuple(self_size[-dims:]), kernel_size, stride, padding, out, count_include_pad, divisor_override)
+            )
+        ),
+    )
     return forward
 
 
@@ -126,8 +155,9 @@ def _one(name: str, what: str, value: Any) -> int:
     raise TypeError(f"{name}(): argument '{what}' must be tuple of ints, not {type(value).__name__}")
 
 
-def _sizes(name: str, input: Any, dims: int, kernel: Any, stride: Any, padding: Any, dilation: Any,
-           ceil_mode: bool) -> tuple[int, ...]:
+def _sizes(
+    name: str, input: Any, dims: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[int, ...]:
     """The spatial size of the output, after torch's checks."""
     size = input.array.shape
     if not all(stride):
@@ -136,42 +166,62 @@ def _sizes(name: str, input: Any, dims: int, kernel: Any, stride: Any, padding: 
     for what, numbers in (("kernel size", kernel), ("stride", stride)):
         if any(n <= 0 for n in numbers):
             letter = "k" if what == "kernel size" else "d"
-            raise RuntimeError(f"{what} should be greater than zero, but got "
-                               + " ".join(f"{letter}{axis}: {n}" for axis, n in zip(axes, numbers)))
+            raise RuntimeError(
+                f"{what} should be greater than zero, but got "
+                + " ".join(f"{letter}{axis}: {n}" for axis, n in zip(axes, numbers))
+            )
     if any(d <= 0 for d in dilation):
-        raise RuntimeError("dilation should be greater than zero, but got "
-                           + " ".join(f"dilation{axis}: {n}" for axis, n in zip(axes, dilation)))
+        raise RuntimeError(
+            "dilation should be greater than zero, but got "
+            + " ".join(f"dilation{axis}: {n}" for axis, n in zip(axes, dilation))
+        )
     for k, p, d in zip(kernel, padding, dilation):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > (d * (k - 1) + 1) // 2:
-            raise RuntimeError("pad should be at most half of effective kernel size, but got "
-                               f"pad={p}, kernel_size={k} and dilation={d}")
+            raise RuntimeError(
+                "pad should be at most half of effective kernel size, but got "
+                f"pad={p}, kernel_size={k} and dilation={d}"
+            )
     if len(size) not in (dims + 1, dims + 2):
         raise RuntimeError(f"non-empty {_TENSOR_DIMS[dims]} (batch mode) tensor expected for input")
-    inner = size[-dims - 1:]
+    inner = size[-dims - 1 :]
     if not all(inner):
         if dims == 2:
-            raise RuntimeError("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but "
-                               f"got:{list(size)}")
+            raise RuntimeError(
+                f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(size)}"
+            )
         label = "max_pool3d_with_indices_out_cpu_template" if name == "max_pool3d" else name
-        raise RuntimeError(f"{label}(): Expected input's non-batch dimensions to have positive length, but input has a "
-                           f"shape of {list(size)} and non-batch dimension {inner.index(0)} has length zero!")
+        raise RuntimeError(
+            f"{label}(): Expected input's non-batch dimensions to have positive length, but input has a "
+            f"shape of {list(size)} and non-batch dimension {inner.index(0)} has length zero!"
+        )
     if name == "avg_pool3d" and any(n + 2 * p < k for n, p, k in zip(inner[1:], padding, kernel)):
-        have, want = (" ".join(f"{prefix}{axis}: {n}" for axis, n in zip(axes, numbers))
-                      for prefix, numbers in (("", inner[1:]), ("k", kernel)))
+        have, want = (
+            " ".join(f"{prefix}{axis}: {n}" for axis, n in zip(axes, numbers))
+            for prefix, numbers in (("", inner[1:]), ("k", kernel))
+        )
         raise RuntimeError(f"input image ({have}) smaller than kernel size ({want})")
     out = tuple([kernels.pooled_size(*args, ceil_mode) for args in zip(inner[1:], kernel, stride, padding, dilation)])
     if any(o < 1 for o in out):
         shown = ["x".join(map(str, (inner[0], *numbers))) for numbers in (inner[1:], out)]
-        raise RuntimeError(f"Given input size: ({shown[0]}). Calculated output size: ({shown[1]}). Output size is too "
-                           "small")
+        raise RuntimeError(
+            f"Given input size: ({shown[0]}). Calculated output size: ({shown[1]}). Output size is too small"
+        )
     return out
 
 
 # ---------------------------------------------------------------- max pooling
-def _max_pool(dims: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
-              return_indices: bool) -> Any:
+def _max_pool(
+    dims: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    return_indices: bool,
+) -> Any:
     name = f"max_pool{dims}d"
     kernel = _numbers(name, "kernel_size", kernel_size, dims)
     if stride is None or (isinstance(stride, (tuple, list)) and not stride):
@@ -187,8 +237,15 @@ def _max_pool(dims: int, input: Any, kernel_size: Any, stride: Any, padding: Any
     return (indexed if return_indices else values).apply((input, kernel, step, around, spread, out))
 
 
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-               ceil_mode: bool = False, return_indices: bool = False) -> Any:
+def max_pool2d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """The largest value of each window of (N, C, H, W) or (C, H, W) (source: ``torch.nn.functional.max_pool2d``).
 
     With ``return_indices`` also where it was, as a number in the flattened H W.
@@ -200,21 +257,37 @@ def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-               ceil_mode: bool = False, return_indices: bool = False) -> Any:
+def max_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """The largest value of each window of (N, C, D, H, W) (source: ``torch.nn.functional.max_pool3d``)."""
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-               ceil_mode: bool = False, return_indices: bool = False) -> Any:
+def max_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """The largest value of each window of (N, C, L) or (C, L) (source: ``torch.nn.functional.max_pool1d``)."""
     size = _tensor("max_pool1d", input).array.shape
     if return_indices:
         return _indexed_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
     if len(size) not in (2, 3) or not all(size[-2:]):
-        raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
-                           f"input, but got:{list(size)}")
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
+            f"input, but got:{list(size)}"
+        )
     kernel = _one("max_pool1d", "kernel_size", kernel_size)
     step = kernel if stride is None or stride in ((), []) else _one("max_pool1d", "stride", stride)
     around, spread = _one("max_pool1d", "padding", padding), _one("max_pool1d", "dilation", dilation)
@@ -224,8 +297,10 @@ def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
     if around < 0:
         raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {around}")
     if around > kernel // 2:
-        raise RuntimeError("max_pool1d() padding should be at most half of kernel size, but got "
-                           f"padding={around} and kernel_size={kernel}")
+        raise RuntimeError(
+            "max_pool1d() padding should be at most half of kernel size, but got "
+            f"padding={around} and kernel_size={kernel}"
+        )
     if spread <= 0:
         raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {spread}")
     out = kernels.pooled_size(size[-1], kernel, step, around, spread, ceil_mode)
@@ -242,14 +317,29 @@ def _indexed_max_pool1d(input: Any, kernel_size: Any, stride: Any, padding: Any,
     _expect_2_to_3("max_pool1d", input)
     kernel = _one("max_pool1d", "kernel_size", kernel_size)
     step = kernel if stride is None or stride in ((), []) else _one("max_pool1d", "stride", stride)
-    found = _max_pool(2, input.unsqueeze(-2), (1, kernel), (1, step), (0, _one("max_pool1d", "padding", padding)),
-                      (1, _one("max_pool1d", "dilation", dilation)), ceil_mode, True)
+    found = _max_pool(
+        2,
+        input.unsqueeze(-2),
+        (1, kernel),
+        (1, step),
+        (0, _one("max_pool1d", "padding", padding)),
+        (1, _one("max_pool1d", "dilation", dilation)),
+        ceil_mode,
+        True,
+    )
     return found[0].squeeze(-2), found[1].squeeze(-2)
 
 
 def _with_indices(pool: Any, name: str) -> Any:
-    def function(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                 ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    def function(
+        input: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
         return pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     function.__name__ = function.__qualname__ = name
@@ -263,8 +353,16 @@ max_pool3d_with_indices = _with_indices(max_pool3d, "max_pool3d_with_indices")
 
 
 # ---------------------------------------------------------------- average pooling
-def _avg_pool(dims: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
-              count_include_pad: bool, divisor_override: int | None) -> Any:
+def _avg_pool(
+    dims: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
     name = f"avg_pool{dims}d"
     kernel = _numbers(name, "kernel_size", kernel_size, dims)
     if stride is None or (isinstance(stride, (tuple, list)) and not stride):
@@ -274,8 +372,10 @@ def _avg_pool(dims: int, input: Any, kernel_size: Any, stride: Any, padding: Any
     around = _numbers(name, "padding", padding, dims)
     if _tensor(name, input).array.ndim <= dims:
         if dims == 2:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-input.array.ndim}, "
-                             f"{input.array.ndim - 1}], but got -3)")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-input.array.ndim}, "
+                f"{input.array.ndim - 1}], but got -3)"
+            )
         raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
@@ -285,14 +385,28 @@ def _avg_pool(dims: int, input: Any, kernel_size: Any, stride: Any, padding: Any
     return _AVG[dims].apply((input, kernel, step, around, out, bool(count_include_pad), divisor_override))
 
 
-def avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
+def avg_pool2d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
     """The mean of each window of (N, C, H, W) or (C, H, W) (source: ``torch.nn.functional.avg_pool2d``)."""
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def avg_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
+def avg_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
     """The mean of each window of (N, C, D, H, W) (source: ``torch.nn.functional.avg_pool3d``)."""
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -300,12 +414,20 @@ def avg_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
 def _expect_2_to_3(name: str, input: Any) -> None:
     ndim = _tensor(name, input).array.ndim
     if ndim not in (2, 3):
-        raise RuntimeError(f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' "
-                           f"(while checking arguments for {name})")
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' "
+            f"(while checking arguments for {name})"
+        )
 
 
-def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True) -> Any:
+def avg_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
     """The mean of each window of (N, C, L) or (C, L) (source: ``torch.nn.functional.avg_pool1d``)."""
     _expect_2_to_3("avg_pool1d", input)
     kernel = _one("avg_pool1d", "kernel_size", kernel_size)
@@ -344,7 +466,16 @@ def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
 FUNCTIONS = ["max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "avg_pool1d"]
 METHODS: dict[str, Any] = {}
 FUNCTIONAL = {
-    "max_pool1d": max_pool1d, "max_pool2d": max_pool2d, "max_pool3d": max_pool3d,
-    "max_pool1d_with_indices": max_pool1d_with_indices, "max_pool2d_with_indices": max_pool2d_with_indices,
-    "max_pool3d_with_indices": max_pool3d_with_indices, "avg_pool1d": avg_pool1d, "avg_pool2d": avg_pool2d,
-    "avg_pool3d": avg_pool3d, "lp_pool1d": lp_pool1d, "lp_pool2d": lp_pool2d, "lp_pool3d": lp_pool3d}
+    "max_pool1d": max_pool1d,
+    "max_pool2d": max_pool2d,
+    "max_pool3d": max_pool3d,
+    "max_pool1d_with_indices": max_pool1d_with_indices,
+    "max_pool2d_with_indices": max_pool2d_with_indices,
+    "max_pool3d_with_indices": max_pool3d_with_indices,
+    "avg_pool1d": avg_pool1d,
+    "avg_pool2d": avg_pool2d,
+    "avg_pool3d": avg_pool3d,
+    "lp_pool1d": lp_pool1d,
+    "lp_pool2d": lp_pool2d,
+    "lp_pool3d": lp_pool3d,
+}

@@ -21,8 +21,9 @@ def _tensor(name: str, input: Any) -> Any:
 
 
 # ---------------------------------------------------------------- elu, selu, celu
-def _elu_second(grad: Any, grad_output: Any, self: Any, alpha: float, scale: float, input_scale: float,
-                is_result: bool) -> Any:
+def _elu_second(
+    grad: Any, grad_output: Any, self: Any, alpha: float, scale: float, input_scale: float, is_result: bool
+) -> Any:
     below = self <= 0
     if is_result:
         return grad * grad_output * (below * input_scale)
@@ -31,11 +32,15 @@ def _elu_second(grad: Any, grad_output: Any, self: Any, alpha: float, scale: flo
 
 
 ELU_BACKWARD = elementwise(
-    "elu_backward", kernels.elu_backward, tensors="grad_output self",
+    "elu_backward",
+    kernels.elu_backward,
+    tensors="grad_output self",
     params="grad_output self alpha scale input_scale is_result",
-    grad_output=lambda grad, self, alpha, scale, input_scale, is_result:
-        ELU_BACKWARD.apply((grad, self, alpha, scale, input_scale, is_result)),
-    self=_elu_second)
+    grad_output=lambda grad, self, alpha, scale, input_scale, is_result: ELU_BACKWARD.apply(
+        (grad, self, alpha, scale, input_scale, is_result)
+    ),
+    self=_elu_second,
+)
 
 
 def _elu_self(grad: Any, self: Any, alpha: float, scale: float, input_scale: float) -> Any:
@@ -47,7 +52,8 @@ def _elu_result(grad: Any, result: Any, alpha: float, scale: float, input_scale:
         raise RuntimeError(
             "In-place elu backward calculation is triggered with a negative slope which is not supported. This is "
             "caused by calling in-place forward function with a negative slope, please call out-of-place version "
-            "instead.")
+            "instead."
+        )
     return ELU_BACKWARD.apply((grad, result, alpha, scale, input_scale, True))
 
 
@@ -120,15 +126,30 @@ def _gelu_tanh_second(grad: Any, grad_output: Any, self: Any) -> Any:
 
 
 GELU_BACKWARD = elementwise(
-    "gelu_backward", kernels.gelu_backward, tensors="grad_output self", params="grad_output self",
-    grad_output=lambda grad, self: GELU_BACKWARD.apply((grad, self)), self=_gelu_second)
+    "gelu_backward",
+    kernels.gelu_backward,
+    tensors="grad_output self",
+    params="grad_output self",
+    grad_output=lambda grad, self: GELU_BACKWARD.apply((grad, self)),
+    self=_gelu_second,
+)
 GELU_TANH_BACKWARD = elementwise(
-    "gelu_backward", kernels.gelu_tanh_backward, tensors="grad_output self", params="grad_output self",
-    key="gelu_backward.tanh", grad_output=lambda grad, self: GELU_TANH_BACKWARD.apply((grad, self)),
-    self=_gelu_tanh_second)
+    "gelu_backward",
+    kernels.gelu_tanh_backward,
+    tensors="grad_output self",
+    params="grad_output self",
+    key="gelu_backward.tanh",
+    grad_output=lambda grad, self: GELU_TANH_BACKWARD.apply((grad, self)),
+    self=_gelu_tanh_second,
+)
 GELU = elementwise("gelu", kernels.gelu, params="self", self=lambda grad, self: GELU_BACKWARD.apply((grad, self)))
-GELU_TANH = elementwise("gelu", kernels.gelu_tanh, params="self", key="gelu.tanh",
-                        self=lambda grad, self: GELU_TANH_BACKWARD.apply((grad, self)))
+GELU_TANH = elementwise(
+    "gelu",
+    kernels.gelu_tanh,
+    params="self",
+    key="gelu.tanh",
+    self=lambda grad, self: GELU_TANH_BACKWARD.apply((grad, self)),
+)
 
 
 def gelu(input: Any, *, approximate: str = "none") -> Any:
@@ -156,12 +177,22 @@ def _mish_second(grad: Any, grad_output: Any, self: Any) -> Any:
 
 
 SILU_BACKWARD = elementwise(
-    "silu_backward", kernels.silu_backward, tensors="grad_output self", params="grad_output self",
-    grad_output=lambda grad, self: SILU_BACKWARD.apply((grad, self)), self=_silu_second)
+    "silu_backward",
+    kernels.silu_backward,
+    tensors="grad_output self",
+    params="grad_output self",
+    grad_output=lambda grad, self: SILU_BACKWARD.apply((grad, self)),
+    self=_silu_second,
+)
 SILU = elementwise("silu", kernels.silu, params="self", self=lambda grad, self: SILU_BACKWARD.apply((grad, self)))
 MISH_BACKWARD = elementwise(
-    "mish_backward", kernels.mish_backward, tensors="grad_output self", params="grad_output self",
-    grad_output=lambda grad, self: MISH_BACKWARD.apply((grad, self)), self=_mish_second)
+    "mish_backward",
+    kernels.mish_backward,
+    tensors="grad_output self",
+    params="grad_output self",
+    grad_output=lambda grad, self: MISH_BACKWARD.apply((grad, self)),
+    self=_mish_second,
+)
 MISH = elementwise("mish", kernels.mish, params="self", self=lambda grad, self: MISH_BACKWARD.apply((grad, self)))
 
 
@@ -182,13 +213,19 @@ def _softplus_second(grad: Any, grad_output: Any, self: Any, beta: float, thresh
 
 
 SOFTPLUS_BACKWARD = elementwise(
-    "softplus_backward", kernels.softplus_backward, tensors="grad_output self",
+    "softplus_backward",
+    kernels.softplus_backward,
+    tensors="grad_output self",
     params="grad_output self beta threshold",
     grad_output=lambda grad, self, beta, threshold: SOFTPLUS_BACKWARD.apply((grad, self, beta, threshold)),
-    self=_softplus_second)
+    self=_softplus_second,
+)
 SOFTPLUS = elementwise(
-    "softplus", kernels.softplus, params="self beta threshold",
-    self=lambda grad, self, beta, threshold: SOFTPLUS_BACKWARD.apply((grad, self, beta, threshold)))
+    "softplus",
+    kernels.softplus,
+    params="self beta threshold",
+    self=lambda grad, self, beta, threshold: SOFTPLUS_BACKWARD.apply((grad, self, beta, threshold)),
+)
 
 
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
@@ -205,10 +242,16 @@ def _log_sigmoid_second(grad: Any, grad_output: Any, self: Any) -> Any:
 
 
 LOG_SIGMOID_BACKWARD = elementwise(
-    "log_sigmoid_backward", kernels.log_sigmoid_backward, tensors="grad_output self", params="grad_output self",
-    grad_output=lambda grad, self: LOG_SIGMOID_BACKWARD.apply((grad, self)), self=_log_sigmoid_second)
-LOG_SIGMOID = elementwise("log_sigmoid", kernels.log_sigmoid, params="self",
-                          self=lambda grad, self: LOG_SIGMOID_BACKWARD.apply((grad, self)))
+    "log_sigmoid_backward",
+    kernels.log_sigmoid_backward,
+    tensors="grad_output self",
+    params="grad_output self",
+    grad_output=lambda grad, self: LOG_SIGMOID_BACKWARD.apply((grad, self)),
+    self=_log_sigmoid_second,
+)
+LOG_SIGMOID = elementwise(
+    "log_sigmoid", kernels.log_sigmoid, params="self", self=lambda grad, self: LOG_SIGMOID_BACKWARD.apply((grad, self))
+)
 
 
 def logsigmoid(input: Any) -> Any:
@@ -243,10 +286,16 @@ def _glu_backward_self(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:
     return cat((slope * to_right, slope * (to_left + to_right * left * (1.0 - 2.0 * s))), dim)
 
 
-GLU_BACKWARD = row("glu_backward", lambda grad_output, self, dim: kernels.glu_backward(grad_output, self, dim),
-                   tensors="grad_output self", grad_output=_glu_backward_grad, self=_glu_backward_self)
-GLU = row("glu", lambda self, dim: kernels.glu(self, dim),
-          self=lambda grad, self, dim: GLU_BACKWARD.apply((grad, self, dim)))
+GLU_BACKWARD = row(
+    "glu_backward",
+    lambda grad_output, self, dim: kernels.glu_backward(grad_output, self, dim),
+    tensors="grad_output self",
+    grad_output=_glu_backward_grad,
+    self=_glu_backward_self,
+)
+GLU = row(
+    "glu", lambda self, dim: kernels.glu(self, dim), self=lambda grad, self, dim: GLU_BACKWARD.apply((grad, self, dim))
+)
 
 
 def glu(input: Any, dim: int = -1) -> Any:
@@ -265,6 +314,18 @@ def glu(input: Any, dim: int = -1) -> Any:
 FUNCTIONS = ["celu", "celu_", "selu", "selu_"]
 METHODS: dict[str, Any] = {}
 FUNCTIONAL = {
-    "elu": elu, "elu_": elu_, "selu": selu, "selu_": selu_, "celu": celu, "celu_": celu_, "gelu": gelu, "silu": silu,
-    "mish": mish, "softplus": softplus, "logsigmoid": logsigmoid, "tanhshrink": tanhshrink, "softsign": softsign,
-    "glu": glu}
+    "elu": elu,
+    "elu_": elu_,
+    "selu": selu,
+    "selu_": selu_,
+    "celu": celu,
+    "celu_": celu_,
+    "gelu": gelu,
+    "silu": silu,
+    "mish": mish,
+    "softplus": softplus,
+    "logsigmoid": logsigmoid,
+    "tanhshrink": tanhshrink,
+    "softsign": softsign,
+    "glu": glu,
+}

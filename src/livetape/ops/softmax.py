@@ -5,37 +5,40 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from livetape._tape.explain import argument_error
 from livetape._tape.tensor import TensorBase
 from livetape.kernels import softmax as kernels
 from livetape.ops.dims import wrap_dim
+from livetape.ops.refuse import must_be_tensors
 from livetape.ops.table import into, row
 
 # ---------------------------------------------------------------- softmax
 SOFTMAX_BACKWARD = row(
-    "softmax_backward_data", lambda grad_output, output, dim: kernels.softmax_backward(grad_output, output, dim),
+    "softmax_backward_data",
+    lambda grad_output, output, dim: kernels.softmax_backward(grad_output, output, dim),
     tensors="grad_output output",
     grad_output=lambda grad, output, dim: SOFTMAX_BACKWARD.apply((grad, output, dim)),
-    output=lambda grad, grad_output, output, dim:
-        grad * (grad_output - (grad_output * output).sum(dim, keepdim=True)) -
-        grad_output * (grad * output).sum(dim, keepdim=True))
-SOFTMAX = row("softmax", kernels.softmax,
-              self=lambda grad, result, dim: SOFTMAX_BACKWARD.apply((grad, result, dim)))
+    output=lambda grad, grad_output, output, dim: (
+        grad * (grad_output - (grad_output * output).sum(dim, keepdim=True))
+        - grad_output * (grad * output).sum(dim, keepdim=True)
+    ),
+)
+SOFTMAX = row("softmax", kernels.softmax, self=lambda grad, result, dim: SOFTMAX_BACKWARD.apply((grad, result, dim)))
 
 LOG_SOFTMAX_BACKWARD = row(
     "log_softmax_backward_data",
     lambda grad_output, output, dim: kernels.log_softmax_backward(grad_output, output, dim),
     tensors="grad_output output",
     grad_output=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, keepdim=True),
-    output=lambda grad, grad_output, output, dim: -(grad * output.exp()) * grad_output.sum(dim, keepdim=True))
-LOG_SOFTMAX = row("log_softmax", kernels.log_softmax,
-                  self=lambda grad, result, dim: LOG_SOFTMAX_BACKWARD.apply((grad, result, dim)))
+    output=lambda grad, grad_output, output, dim: -(grad * output.exp()) * grad_output.sum(dim, keepdim=True),
+)
+LOG_SOFTMAX = row(
+    "log_softmax", kernels.log_softmax, self=lambda grad, result, dim: LOG_SOFTMAX_BACKWARD.apply((grad, result, dim))
+)
 
 
 def _prepared(name: str, input: Any, dim: Any, dtype: Any, position: int = 2) -> tuple[Any, int]:
     """The input in ``dtype`` and the dimension as a number that is not negative."""
-    if not isinstance(input, TensorBase):
-        raise argument_error(name, 0, input)
+    must_be_tensors(name, input=input)
     if dim is None:
         raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
     if dtype is not None and dtype is not input.dtype:
@@ -67,8 +70,11 @@ def _chosen_dim(name: str, input: Any, dim: Any, stacklevel: int) -> Any:
     """``dim``, or the one that torch chooses and warns about."""
     if dim is not None:
         return dim
-    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
-                  "argument.", UserWarning, stacklevel=stacklevel + 1)
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
     return 0 if input.array.ndim in (0, 1, 3) else 1
 
 
@@ -91,10 +97,15 @@ def functional_log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dt
     return LOG_SOFTMAX.apply(_prepared("log_softmax", input, dim, dtype, 1))
 
 
-def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """`softmax` of ``-input`` (source: ``torch.nn.functional.softmin``)."""
+def _check_negatable(input: Any) -> None:
+    """Raise Python's TypeError for what is no tensor."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"bad operand type for unary -: '{type(input).__name__}'")
+
+
+def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`softmax` of ``-input`` (source: ``torch.nn.functional.softmin``)."""
+    _check_negatable(input)
     dim = _chosen_dim("softmin", input, dim, _stacklevel)
     return SOFTMAX.apply(_prepared("softmax", -input, dim, dtype, 1))
 
@@ -106,8 +117,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    if not isinstance(logits, TensorBase):
-        raise argument_error("empty_like", 0, logits)
+    must_be_tensors("empty_like", input=logits)
     gumbels = -logits.detach().clone().exponential_().log()
     soft = softmax((logits + gumbels) / tau, dim)
     if not hard:
@@ -119,5 +129,9 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
 
 FUNCTIONS = ["softmax", "log_softmax"]
 METHODS = {"softmax": softmax, "log_softmax": log_softmax}
-FUNCTIONAL = {"softmax": functional_softmax, "log_softmax": functional_log_softmax, "softmin": softmin,
-              "gumbel_softmax": gumbel_softmax}
+FUNCTIONAL = {
+    "softmax": functional_softmax,
+    "log_softmax": functional_log_softmax,
+    "softmin": softmin,
+    "gumbel_softmax": gumbel_softmax,
+}
