@@ -1,6 +1,6 @@
 """The rows of the benchmark, written once against torch's API, and the process that times them.
 
-    rows.py MODULE THREADS      serves requests, a JSON line each, on standard input
+rows.py MODULE THREADS      serves requests, a JSON line each, on standard input
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def _training_step(torch: Any, dims: tuple[int, ...], batch: int, optimiser: str
 row("training steps", "MLP 4-16-2, batch 8, SGD")(lambda t: _training_step(t, (4, 16, 2), 8, "SGD", lr=0.01))
 row("training steps", "MLP 4-16-2, batch 8, Adam")(lambda t: _training_step(t, (4, 16, 2), 8, "Adam", lr=0.001))
 row("training steps", "MLP 784-512-512-10, batch 128, SGD with momentum")(
-    lambda t: _training_step(t, (784, 512, 512, 10), 128, "SGD", lr=0.001, momentum=0.9))
+    lambda t: _training_step(t, (784, 512, 512, 10), 128, "SGD", lr=0.001, momentum=0.9)
+)
 
 
 @row("graphs", "chain of 10,000 operations, forward and backward")

@@ -28,8 +28,13 @@ class Worker:
     def __init__(self, python: str, module: str, threads: int) -> None:
         environment = {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")}
         environment |= {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
-        self.process = subprocess.Popen([python, str(HERE / "rows.py"), module, str(threads)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, env=environment)
+        self.process = subprocess.Popen(
+            [python, str(HERE / "rows.py"), module, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
         self.hello = self.receive()
 
     def receive(self) -> Any:
@@ -63,7 +68,9 @@ def main() -> None:
     ours = Worker(sys.executable, "livetape", options.threads)
     torch: Worker | None = Worker(options.torch_python, "torch", options.threads)
     if torch is not None and (torch.hello is None or "error" in torch.hello):
-        print(f"no torch beside livetape ({(torch.hello or {}).get('error', 'it did not start')}): its times are left out")
+        print(
+            f"no torch beside livetape ({(torch.hello or {}).get('error', 'it did not start')}): its times are left out"
+        )
         torch = None
     peers = [ours] if torch is None else [torch, ours]
     print(f"{'row':44s} {'torch':>10s} {'livetape':>10s} {'ratio':>6s}")
@@ -75,7 +82,7 @@ def main() -> None:
             peer.ask(setup=name)
         times: list[list[float]] = [[] for _ in peers]
         for round_ in range(options.rounds):
-            for i in (range(len(peers)) if round_ % 2 else reversed(range(len(peers)))):
+            for i in range(len(peers)) if round_ % 2 else reversed(range(len(peers))):
                 times[i].append(peers[i].ask(sample=name)["seconds"])
         mine = statistics.median(times[-1])
         if torch is None:

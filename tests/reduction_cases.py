@@ -25,12 +25,17 @@ def outcome(torch: Any, expression: str) -> str:
         return [[round(e, 9) + 0.0 for e in t] if isinstance(t, list) else t for t in found]
 
     names = {
-        "torch": torch, "nan": nan, "inf": inf, "grads": grads,
-        "x": torch.arange(6.0).reshape(2, 3), "v": torch.tensor([1.0, 3, 2, 3, nan]),
+        "torch": torch,
+        "nan": nan,
+        "inf": inf,
+        "grads": grads,
+        "x": torch.arange(6.0).reshape(2, 3),
+        "v": torch.tensor([1.0, 3, 2, 3, nan]),
         "i": torch.tensor([3, 1, 2, 3, 1]),
         "g": torch.tensor([[0.5, -1.0, 2.0], [3.0, 0.25, 1.5]], requires_grad=True),
         "h": torch.tensor([[1.5, 2.0, -0.5], [0.75, 3.0, 1.0]], requires_grad=True),
-        "c": torch.tensor([1 + 1j, 2 - 1j], requires_grad=True)}
+        "c": torch.tensor([1 + 1j, 2 - 1j], requires_grad=True),
+    }
     try:
         return repr(eval(expression, names))
     except Exception as error:

@@ -30,8 +30,11 @@ def run(torch: Any, inputs: str, call: str) -> dict[str, Any]:
     results = _flat(torch, found)
     if not results and not isinstance(found, (tuple, list)):
         return {"text": repr(found), "warnings": said}
-    outcome: dict[str, Any] = {"kind": type(found).__name__, "results": [_described(torch, r) for r in results],
-                               "warnings": said}
+    outcome: dict[str, Any] = {
+        "kind": type(found).__name__,
+        "results": [_described(torch, r) for r in results],
+        "warnings": said,
+    }
     grads = _gradients(torch, results, {k: v for k, v in tensors.items() if v.requires_grad and v.is_leaf})
     if grads:
         outcome["grads"] = grads

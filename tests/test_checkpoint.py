@@ -86,7 +86,7 @@ def test_only_the_inputs_are_kept() -> None:
 
 def test_second_derivatives() -> None:
     x = leaf(2.0)
-    (g,) = grad(checkpoint(lambda t: t ** 3, x, use_reentrant=False).sum(), x, create_graph=True)
+    (g,) = grad(checkpoint(lambda t: t**3, x, use_reentrant=False).sum(), x, create_graph=True)
     assert g.item() == 12.0 and grad(g.sum(), x)[0].item() == 12.0
     assert torch.autograd.gradgradcheck(lambda t: checkpoint(block, t, use_reentrant=False), (leaf(0.3, 0.7),))
 
@@ -184,12 +184,15 @@ def test_forwards_that_differ() -> None:
     x = leaf(1.0, 2.0)
     with pytest.raises(CheckpointError, match="during forward: 2\nNumber of tensors saved during recomputation: 1"):
         checkpoint(again(lambda t: t.sin().cos(), torch.sin), x, use_reentrant=False).sum().backward()
-    with pytest.raises(CheckpointError, match="trying to save more tensors during recomputation than during the "
-                                              "original"):
-        checkpoint(again(torch.sin, lambda t: t.sin().cos()), x, use_reentrant=False,
-                   early_stop=False).sum().backward()
-    with pytest.raises(CheckpointError, match=r"tensor at position 0:\nsaved metadata: {'shape': torch.Size\(\[2\]\), "
-                                              r"'dtype': torch.float64, 'device': device\(type='cpu'\)}"):
+    with pytest.raises(
+        CheckpointError, match="trying to save more tensors during recomputation than during the original"
+    ):
+        checkpoint(again(torch.sin, lambda t: t.sin().cos()), x, use_reentrant=False, early_stop=False).sum().backward()
+    with pytest.raises(
+        CheckpointError,
+        match=r"tensor at position 0:\nsaved metadata: {'shape': torch.Size\(\[2\]\), "
+        r"'dtype': torch.float64, 'device': device\(type='cpu'\)}",
+    ):
         checkpoint(again(torch.sin, lambda t: torch.cat([t, t]).sin()), x, use_reentrant=False).sum().backward()
     with pytest.raises(ValueError, match=r"determinism_check should be one of \['default', 'none'\], but got some"):
         checkpoint(block, x, use_reentrant=False, determinism_check="some")

@@ -127,10 +127,10 @@ def test_grad_accumulates_in_place() -> None:
 
 def test_grad_is_replaced_under_create_graph() -> None:
     x = leaf(2.0)
-    (x ** 2).sum().backward(create_graph=True)
+    (x**2).sum().backward(create_graph=True)
     first = x.grad
     assert first.requires_grad
-    (x ** 2).sum().backward(create_graph=True)
+    (x**2).sum().backward(create_graph=True)
     assert x.grad is not first and x.grad.item() == 8.0 and first.item() == 4.0
     x.grad = None
 
@@ -186,7 +186,7 @@ def test_gradients_keep_the_shape_and_dtype_of_their_inputs() -> None:
 # ---------------------------------------------------------------- retain_graph and create_graph
 def test_a_graph_is_freed_unless_it_is_retained() -> None:
     x = leaf(3.0)
-    y = x ** 2
+    y = x**2
     y.backward(retain_graph=True)
     y.backward()
     with pytest.raises(RuntimeError, match=FREED) as caught:
@@ -215,7 +215,7 @@ def test_nothing_is_accumulated_when_a_part_was_freed() -> None:
 
 def test_higher_derivatives() -> None:
     x = leaf(2.0)
-    y = x ** 5
+    y = x**5
     for expected in (80.0, 160.0, 240.0, 240.0, 120.0):
         (y,) = grad(y.sum(), x, create_graph=True)
         assert y.item() == pytest.approx(expected)
@@ -223,7 +223,7 @@ def test_higher_derivatives() -> None:
 
 def test_create_graph_with_freed_graph() -> None:
     x = leaf(3.0)
-    y = x ** 3
+    y = x**3
     (g,) = grad(y, x, create_graph=True, retain_graph=False)
     assert g.item() == 27.0 and g.requires_grad
     with pytest.raises(RuntimeError, match=FREED):
@@ -274,7 +274,7 @@ def test_unused_inputs() -> None:
 def test_gradient_edges_stand_for_tensors() -> None:
     edge = torch.autograd.graph.get_gradient_edge
     x = leaf(2.0)
-    y = x ** 2
+    y = x**2
     node, nr, token = edge(y)
     assert node is y.grad_fn and nr == 0 and token is None
     assert grad(y.sum(), edge(x), retain_graph=True)[0].item() == 4.0
@@ -362,13 +362,25 @@ def changed(make: Callable[[Any], Any], change: Callable[[Any], Any]) -> Any:
     return y
 
 
-@pytest.mark.parametrize("change", [
-    lambda h: h.add_(1), lambda h: h.zero_(), lambda h: h[0:1].mul_(2), lambda h: h.detach().mul_(2),
-    lambda h: h.view(2, 1).exp_(), lambda h: h.__setitem__(0, 5.0), lambda h: h.copy_(torch.ones(2))])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda h: h.add_(1),
+        lambda h: h.zero_(),
+        lambda h: h[0:1].mul_(2),
+        lambda h: h.detach().mul_(2),
+        lambda h: h.view(2, 1).exp_(),
+        lambda h: h.__setitem__(0, 5.0),
+        lambda h: h.copy_(torch.ones(2)),
+    ],
+)
 def test_changes_of_saved_values_are_noticed(change: Callable[[Any], Any]) -> None:
-    y = changed(lambda h: h ** 2, change)
-    with pytest.raises(RuntimeError, match=r"modified by an inplace operation: \[torch.DoubleTensor \[2\]\].*is at "
-                                           "version 1; expected version 0"):
+    y = changed(lambda h: h**2, change)
+    with pytest.raises(
+        RuntimeError,
+        match=r"modified by an inplace operation: \[torch.DoubleTensor \[2\]\].*is at "
+        "version 1; expected version 0",
+    ):
         y.sum().backward()
 
 
@@ -386,8 +398,10 @@ def test_results_that_were_changed() -> None:
     assert "ExpBackward0" in "".join(caught.value.__notes__)
 
 
-@pytest.mark.parametrize(("make", "name"), [
-    (lambda x: x.clamp(max=5.0), "Clamp1"), (lambda x: x * 1, "Mul"), (lambda x: x.sum(0, keepdim=True), "Sum1")])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(lambda x: x.clamp(max=5.0), "Clamp1"), (lambda x: x * 1, "Mul"), (lambda x: x.sum(0, keepdim=True), "Sum1")],
+)
 def test_names_in_version_errors(make: Callable[[Any], Any], name: str) -> None:
     y = make(leaf(1.0))
     z = y * y
@@ -499,7 +513,7 @@ def test_backward_inside_a_function() -> None:
         def forward(ctx: Any, x: Any) -> Any:
             with torch.enable_grad():
                 ctx.x = x.detach().requires_grad_()
-                ctx.y = ctx.x ** 3
+                ctx.y = ctx.x**3
             return ctx.y.detach()
 
         @staticmethod
@@ -513,12 +527,12 @@ def test_backward_inside_a_function() -> None:
     for _ in range(3):
         y = Inner.apply(y)
     (y + x).sum().backward()
-    assert x.grad.item() == pytest.approx(27 * 2.0 ** 26 + 1)
+    assert x.grad.item() == pytest.approx(27 * 2.0**26 + 1)
 
 
 def test_grad_inside_a_recorded_forward() -> None:
     x = leaf(3.0)
-    (g,) = grad((x ** 3).sum(), x, create_graph=True)
+    (g,) = grad((x**3).sum(), x, create_graph=True)
     (g * x).sum().backward()
     assert x.grad.item() == pytest.approx(9 * 9.0)
 

@@ -62,13 +62,21 @@ def test_grad_mode_in_forward_and_backward() -> None:
 
 
 # ---------------------------------------------------------------- what backward gives
-@pytest.mark.parametrize(("arguments", "returned", "message"), [
-    (2, lambda g: g, r"function FBackward returned an incorrect number of gradients \(expected 2, got 1\)"),
-    (1, lambda g: (g, g), r"function FBackward returned an incorrect number of gradients \(expected 1, got 2\)"),
-    (1, lambda g: 3.0, r"expected Variable or None \(got float\)"),
-    (1, lambda g: [g], r"expected Variable or None \(got list\)"),
-    (1, lambda g: torch.ones(3), r"Function FBackward returned an invalid gradient at index 0 - got \[3\] but expected "
-                                 r"shape compatible with \[2\]")])
+@pytest.mark.parametrize(
+    ("arguments", "returned", "message"),
+    [
+        (2, lambda g: g, r"function FBackward returned an incorrect number of gradients \(expected 2, got 1\)"),
+        (1, lambda g: (g, g), r"function FBackward returned an incorrect number of gradients \(expected 1, got 2\)"),
+        (1, lambda g: 3.0, r"expected Variable or None \(got float\)"),
+        (1, lambda g: [g], r"expected Variable or None \(got list\)"),
+        (
+            1,
+            lambda g: torch.ones(3),
+            r"Function FBackward returned an invalid gradient at index 0 - got \[3\] but expected "
+            r"shape compatible with \[2\]",
+        ),
+    ],
+)
 def test_wrong_gradients(arguments: int, returned: Callable[[Any], Any], message: str) -> None:
     fn = made(lambda ctx, *a: a[0] * 1, lambda ctx, g: returned(g))
     y = fn.apply(*[leaf(1.0, 2.0) for _ in range(arguments)])
@@ -147,7 +155,7 @@ def test_instances_are_of_no_use() -> None:
 
 # ---------------------------------------------------------------- what forward gives
 def test_outputs_that_are_no_tensors() -> None:
-    fn = made(lambda ctx, a: (a * 1, 3, "s", None), lambda ctx, g, *rest: (g if rest == (None,) * 3 else None))
+    fn = made(lambda ctx, a: (a * 1, 3, "s", None), lambda ctx, g, *rest: g if rest == (None,) * 3 else None)
     x = leaf(1.0)
     y, *others = fn.apply(x)
     assert others == [3, "s", None]
@@ -310,7 +318,7 @@ def test_backward_is_recorded() -> None:
         @staticmethod
         def forward(ctx: Any, a: Any) -> Any:
             ctx.save_for_backward(a)
-            return a ** 3
+            return a**3
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:

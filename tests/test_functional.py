@@ -18,25 +18,25 @@ def lists(value: Any) -> Any:
 
 
 def cube(a: Any) -> Any:
-    return a ** 3
+    return a**3
 
 
 def total(a: Any) -> Any:
-    return (a ** 3).sum()
+    return (a**3).sum()
 
 
 def mixed(a: Any, b: Any) -> Any:
-    return (a ** 3 * b).sum()
+    return (a**3 * b).sum()
 
 
 # ---------------------------------------------------------------- values
 def test_products() -> None:
     assert lists(vjp(cube, X, V)) == ([1.0, 8.0], [3.0, 120.0])
     assert lists(vjp(total, X)) == (9.0, [3.0, 12.0])
-    assert lists(vjp(lambda a, b: a ** 3 * b, (X, Y), V)) == ([3.0, 32.0], ([9.0, 480.0], [1.0, 80.0]))
+    assert lists(vjp(lambda a, b: a**3 * b, (X, Y), V)) == ([3.0, 32.0], ([9.0, 480.0], [1.0, 80.0]))
     assert lists(jvp(cube, X, V)) == ([1.0, 8.0], [3.0, 120.0])
-    assert lists(jvp(lambda a, b: a ** 3 * b, (X, Y), (V, V))) == ([3.0, 32.0], [10.0, 560.0])
-    assert lists(jvp(lambda a: ((a ** 2).sum(), a ** 3), X, V)) == ((5.0, [1.0, 8.0]), (42.0, [3.0, 120.0]))
+    assert lists(jvp(lambda a, b: a**3 * b, (X, Y), (V, V))) == ([3.0, 32.0], [10.0, 560.0])
+    assert lists(jvp(lambda a: ((a**2).sum(), a**3), X, V)) == ((5.0, [1.0, 8.0]), (42.0, [3.0, 120.0]))
     for product in (hvp, vhp):
         assert lists(product(total, X, V)) == (9.0, [6.0, 120.0])
         assert lists(product(mixed, (X, Y), (V, V))) == (35.0, ([21.0, 600.0], [3.0, 120.0]))
@@ -45,20 +45,26 @@ def test_products() -> None:
 def test_matrices() -> None:
     assert lists(jacobian(cube, X)) == [[3.0, 0.0], [0.0, 12.0]]
     assert lists(jacobian(cube, (X,))) == ([[3.0, 0.0], [0.0, 12.0]],)
-    assert lists(jacobian(lambda a: ((a ** 2).sum(), a ** 3), X)) == ([2.0, 4.0], [[3.0, 0.0], [0.0, 12.0]])
-    assert lists(jacobian(lambda a, b: (a ** 3, (a * b).sum()), (X, Y))) == (
-        ([[3.0, 0.0], [0.0, 12.0]], [[0.0, 0.0], [0.0, 0.0]]), ([3.0, 4.0], [1.0, 2.0]))
+    assert lists(jacobian(lambda a: ((a**2).sum(), a**3), X)) == ([2.0, 4.0], [[3.0, 0.0], [0.0, 12.0]])
+    assert lists(jacobian(lambda a, b: (a**3, (a * b).sum()), (X, Y))) == (
+        ([[3.0, 0.0], [0.0, 12.0]], [[0.0, 0.0], [0.0, 0.0]]),
+        ([3.0, 4.0], [1.0, 2.0]),
+    )
     assert jacobian(torch.exp, torch.zeros(2, 3)).shape == (2, 3, 2, 3)
     assert lists(hessian(total, X)) == [[6.0, 0.0], [0.0, 12.0]]
-    assert lists(hessian(mixed, (X, Y))) == (([[18.0, 0.0], [0.0, 48.0]], [[3.0, 0.0], [0.0, 12.0]]),
-                                             ([[3.0, 0.0], [0.0, 12.0]], [[0.0, 0.0], [0.0, 0.0]]))
+    assert lists(hessian(mixed, (X, Y))) == (
+        ([[18.0, 0.0], [0.0, 48.0]], [[3.0, 0.0], [0.0, 12.0]]),
+        ([[3.0, 0.0], [0.0, 12.0]], [[0.0, 0.0], [0.0, 0.0]]),
+    )
 
 
 @pytest.mark.parametrize("options", [{"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}])
 def test_ways_to_the_jacobian(options: dict[str, Any]) -> None:
     assert lists(jacobian(cube, X, **options)) == [[3.0, 0.0], [0.0, 12.0]]
     assert lists(jacobian(lambda a, b: a * b, (X, Y), **options)) == (
-        [[3.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 2.0]])
+        [[3.0, 0.0], [0.0, 4.0]],
+        [[1.0, 0.0], [0.0, 2.0]],
+    )
 
 
 def test_complex_values() -> None:
@@ -98,20 +104,25 @@ def test_what_does_not_depend_on_the_inputs() -> None:
     assert lists(jacobian(lambda a: constant, X)) == [[0.0, 0.0], [0.0, 0.0]]
     assert lists(jvp(lambda a: constant, X, V)[1]) == [0.0, 0.0]
     assert lists(hessian(lambda a: a.sum(), X)) == [[0.0, 0.0], [0.0, 0.0]]
-    for call in (lambda: jacobian(lambda a: constant, X, strict=True),
-                 lambda: vjp(lambda a: constant, X, V, strict=True),
-                 lambda: hessian(lambda a: torch.ones(()), X, strict=True)):
+    for call in (
+        lambda: jacobian(lambda a: constant, X, strict=True),
+        lambda: vjp(lambda a: constant, X, V, strict=True),
+        lambda: hessian(lambda a: torch.ones(()), X, strict=True),
+    ):
         with pytest.raises(RuntimeError, match="Output 0 of the user-provided function does not require gradients"):
             call()
     with pytest.raises(RuntimeError, match="Output 0 of the user-provided function is independent of input 1"):
-        jacobian(lambda a, b: a ** 3, (X, Y), strict=True)
+        jacobian(lambda a, b: a**3, (X, Y), strict=True)
     with pytest.raises(RuntimeError, match="The output of the user-provided function is independent of input 1"):
         vjp(lambda a, b: total(a), (X, Y), strict=True)
     with pytest.raises(RuntimeError, match="The jacobian of the user-provided function is independent of input 0"):
         jacobian(lambda a: a * 2, X, strict=True, create_graph=True)
     for product in (hvp, vhp):
-        with pytest.raises(RuntimeError, match="found that the jacobian of the user-provided function with respect to "
-                                               "input 0 is independent of the input"):
+        with pytest.raises(
+            RuntimeError,
+            match="found that the jacobian of the user-provided function with respect to "
+            "input 0 is independent of the input",
+        ):
             product(lambda a: a.sum(), X, V, strict=True)
 
 
@@ -119,22 +130,30 @@ def test_what_does_not_depend_on_the_inputs() -> None:
 @pytest.mark.parametrize("fn", [vjp, jvp, hvp, vhp, jacobian, hessian])
 def test_inputs_must_be_tensors(fn: Any) -> None:
     name = fn.__name__
-    with pytest.raises(TypeError, match=f"The inputs given to {name} must be either a Tensor or a tuple of Tensors but "
-                                        "the given inputs has type <class 'list'>."):
+    with pytest.raises(
+        TypeError,
+        match=f"The inputs given to {name} must be either a Tensor or a tuple of Tensors but "
+        "the given inputs has type <class 'list'>.",
+    ):
         fn(total, [X])
     with pytest.raises(TypeError, match="but the value at index 1 has type <class 'float'>"):
         fn(total, (X, 3.0))
 
 
 def test_vectors_must_fit() -> None:
-    with pytest.raises(RuntimeError, match="The vector v can only be None if the user-provided function returns a "
-                                           "single"):
+    with pytest.raises(
+        RuntimeError, match="The vector v can only be None if the user-provided function returns a single"
+    ):
         vjp(cube, X)
-    with pytest.raises(RuntimeError, match="The vector v can only be None if the input to the user-provided function "
-                                           "is a"):
+    with pytest.raises(
+        RuntimeError, match="The vector v can only be None if the input to the user-provided function is a"
+    ):
         jvp(cube, X)
-    with pytest.raises(RuntimeError, match=r"v has invalid size: should be torch.Size\(\[2\]\) but got "
-                                            r"torch.Size\(\[3\]\)"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"v has invalid size: should be torch.Size\(\[2\]\) but got "
+        r"torch.Size\(\[3\]\)",
+    ):
         vjp(cube, X, torch.ones(3))
     with pytest.raises(RuntimeError, match="The given v should contain a single Tensor"):
         vjp(cube, X, (V, V))

@@ -34,9 +34,20 @@ def failure(*args: Any, **options: Any) -> str:
 
 # ---------------------------------------------------------------- right gradients
 @pytest.mark.parametrize("fast", [False, True])
-@pytest.mark.parametrize("fn", [
-    torch.exp, lambda t: t * t, lambda t: (t.sum(), t * 2), lambda t: t[1:], lambda t: [t, t * 2], lambda t: t,
-    lambda t: t.to(torch.complex128), lambda t: t * 1j, lambda t: torch.zeros(2, dtype=torch.float64)])
+@pytest.mark.parametrize(
+    "fn",
+    [
+        torch.exp,
+        lambda t: t * t,
+        lambda t: (t.sum(), t * 2),
+        lambda t: t[1:],
+        lambda t: [t, t * 2],
+        lambda t: t,
+        lambda t: t.to(torch.complex128),
+        lambda t: t * 1j,
+        lambda t: torch.zeros(2, dtype=torch.float64),
+    ],
+)
 def test_right_gradients(fn: Callable[[Any], Any], fast: bool) -> None:
     assert gradcheck(fn, (leaf(0.5, 1.5, -2.0),), fast_mode=fast)
 
@@ -61,16 +72,16 @@ def test_inputs_of_all_kinds() -> None:
 def test_inputs_that_are_not_contiguous() -> None:
     x = torch.arange(6, dtype=torch.float64).reshape(2, 3).t().requires_grad_()
     before = x.tolist()
-    assert gradcheck(lambda t: t * t.sum(), (x,)) and gradgradcheck(lambda t: t ** 3, (x,))
+    assert gradcheck(lambda t: t * t.sum(), (x,)) and gradgradcheck(lambda t: t**3, (x,))
     assert gradcheck(lambda t: t * t.sum(), (x[::2],), fast_mode=True)
     assert x.tolist() == before and x.grad is None
 
 
 def test_second_derivatives() -> None:
     x = leaf(0.5, 1.5)
-    assert gradgradcheck(lambda t: t ** 3, (x,))
-    assert gradgradcheck(lambda t: t ** 3, (x,), gen_non_contig_grad_outputs=True)
-    assert gradgradcheck(lambda t: t ** 3, (x,), torch.ones(2, dtype=torch.float64, requires_grad=True))
+    assert gradgradcheck(lambda t: t**3, (x,))
+    assert gradgradcheck(lambda t: t**3, (x,), gen_non_contig_grad_outputs=True)
+    assert gradgradcheck(lambda t: t**3, (x,), torch.ones(2, dtype=torch.float64, requires_grad=True))
 
 
 def test_batches_of_gradients() -> None:
@@ -124,7 +135,8 @@ def test_a_wrong_gradient_of_complex_values() -> None:
     assert failure(wrong, (leaf(1.0 + 2.0j, 2.0j),)).startswith(
         "While considering the imaginary part of complex outputs only, Jacobian mismatch for output 0 with respect to "
         "input 0,\nnumerical:tensor([[0.+2.0000j, 0.+0.0000j],\n        [0.+0.0000j, 0.+2.0000j]], "
-        "dtype=torch.complex128)\n")
+        "dtype=torch.complex128)\n"
+    )
     assert failure(lambda t: wrong(t) * 1j, (leaf(1.0, 2.0),)).startswith("While considering the imaginary part")
 
 
@@ -135,11 +147,15 @@ def test_which_output_and_input_are_wrong() -> None:
     assert text.startswith("Jacobian mismatch for output 0 with respect to input 0,")
 
 
-@pytest.mark.parametrize(("fn", "message"), [
-    (lambda t: t * t.detach(), "Jacobian mismatch"),
-    (lambda t: t.detach() * 2, "Numerical gradient for function expected to be zero"),
-    (made(lambda ctx, t: t * 2, lambda ctx, g: None), "Jacobian mismatch"),
-    (made(lambda ctx, t: t.exp(), lambda ctx, g: g * (1 + 1e-2)), "Jacobian mismatch")])
+@pytest.mark.parametrize(
+    ("fn", "message"),
+    [
+        (lambda t: t * t.detach(), "Jacobian mismatch"),
+        (lambda t: t.detach() * 2, "Numerical gradient for function expected to be zero"),
+        (made(lambda ctx, t: t * 2, lambda ctx, g: None), "Jacobian mismatch"),
+        (made(lambda ctx, t: t.exp(), lambda ctx, g: g * (1 + 1e-2)), "Jacobian mismatch"),
+    ],
+)
 @pytest.mark.parametrize("fast", [False, True])
 def test_wrong_gradients(fn: Callable[[Any], Any], message: str, fast: bool) -> None:
     assert failure(fn, (leaf(1.0, 2.0),), fast_mode=fast).startswith(message)
@@ -228,8 +244,11 @@ def test_functions_that_return_something_else_each_time() -> None:
         count[0] += 1
         return t * 2 if count[0] < 3 else torch.cat([t, t])
 
-    with pytest.raises(AssertionError, match=r"same shape when inputs are perturbed on index \(0,\) by 1e-06, but got: "
-                                             r"shapes torch.Size\(\[2\]\) and torch.Size\(\[4\]\)"):
+    with pytest.raises(
+        AssertionError,
+        match=r"same shape when inputs are perturbed on index \(0,\) by 1e-06, but got: "
+        r"shapes torch.Size\(\[2\]\) and torch.Size\(\[4\]\)",
+    ):
         gradcheck(fn, (leaf(1.0, 2.0),))
 
 

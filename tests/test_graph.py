@@ -19,15 +19,26 @@ def leaf(*values: float) -> Any:
 
 def noted(seen: list[str], pack: Any = lambda t: t.detach(), unpack: Any = lambda t: t) -> Any:
     """Hooks that note their calls."""
-    return graph.saved_tensors_hooks(lambda t: (seen.append("p"), pack(t))[1],
-                                     lambda t: (seen.append("u"), unpack(t))[1])
+    return graph.saved_tensors_hooks(
+        lambda t: (seen.append("p"), pack(t))[1], lambda t: (seen.append("u"), unpack(t))[1]
+    )
 
 
 # ---------------------------------------------------------------- saved-tensor hooks
-@pytest.mark.parametrize(("fn", "calls"), [
-    (lambda a, b: a / b, "ppuu"), (lambda a, b: a * b, "ppuu"), (lambda a, b: a ** b, "pppuuu"),
-    (lambda a, b: a + b, ""), (lambda a, b: a.exp(), "pu"), (lambda a, b: a * 2, ""), (lambda a, b: a * a, "ppuu"),
-    (lambda a, b: a.softmax(0), "pu"), (lambda a, b: a.logsumexp(0), "ppuu")])
+@pytest.mark.parametrize(
+    ("fn", "calls"),
+    [
+        (lambda a, b: a / b, "ppuu"),
+        (lambda a, b: a * b, "ppuu"),
+        (lambda a, b: a**b, "pppuuu"),
+        (lambda a, b: a + b, ""),
+        (lambda a, b: a.exp(), "pu"),
+        (lambda a, b: a * 2, ""),
+        (lambda a, b: a * a, "ppuu"),
+        (lambda a, b: a.softmax(0), "pu"),
+        (lambda a, b: a.logsumexp(0), "ppuu"),
+    ],
+)
 def test_each_saved_tensor_is_packed_and_unpacked_once(fn: Any, calls: str) -> None:
     seen: list[str] = []
     with noted(seen):
@@ -40,7 +51,7 @@ def test_unpacked_tensors_take_the_place_of_the_saved_ones() -> None:
     class Cube(Function):
         @staticmethod
         def forward(ctx: Any, a: Any) -> Any:
-            y = a ** 3
+            y = a**3
             ctx.save_for_backward(a, y)
             return y
 
@@ -50,7 +61,7 @@ def test_unpacked_tensors_take_the_place_of_the_saved_ones() -> None:
             return g * 3 * a * a + 0 * y
 
     x = leaf(2.0, 3.0)
-    for make in (lambda: x ** 3, lambda: (x * 1) ** 3, lambda: Cube.apply(x), lambda: Cube.apply(x * 1)):
+    for make in (lambda: x**3, lambda: (x * 1) ** 3, lambda: Cube.apply(x), lambda: Cube.apply(x * 1)):
         with noted([], lambda t: t.tolist(), torch.tensor):
             y = make()
         (g,) = grad(y.sum(), x, create_graph=True)
@@ -66,7 +77,7 @@ def test_saved_attributes_are_unpacked() -> None:
     seen: list[str] = []
     x = leaf(2.0)
     with noted(seen):
-        y = x ** 2
+        y = x**2
     saved = y.grad_fn._saved_self
     assert seen == ["p", "u"] and saved.tolist() == [2.0] and saved.requires_grad and saved is not x
 
@@ -75,7 +86,7 @@ def test_packed_tensors_may_change_afterwards() -> None:
     x = leaf(1.0, 2.0)
     h = x * 1
     with noted([], lambda t: t.detach().clone()):
-        y = h ** 2
+        y = h**2
     h.mul_(5)
     y.sum().backward()
     assert x.grad.tolist() == [2.0, 4.0]
@@ -111,15 +122,16 @@ def test_hooks_that_do_wrong() -> None:
     x = leaf(1.0, 2.0)
     with graph.saved_tensors_hooks(lambda t: t.detach(), lambda t: 3):
         y = x.exp()
-    with pytest.raises(TypeError, match="Output of saved tensor unpack_hook expected to be a Tensor but got result of "
-                                        "type int"):
+    with pytest.raises(
+        TypeError, match="Output of saved tensor unpack_hook expected to be a Tensor but got result of type int"
+    ):
         y.sum().backward()
     with pytest.raises(RuntimeError, match="A saved tensor pack hook is modifying its input in place"):
         with graph.saved_tensors_hooks(lambda t: t.mul_(2), lambda t: t):
             (x * 1) ** 2
     with pytest.raises(TypeError, match="incompatible function arguments"):
         graph.saved_tensors_hooks(1, 2).__enter__()  # type: ignore[arg-type]
-    assert (x ** 2).grad_fn._saved_self is x
+    assert (x**2).grad_fn._saved_self is x
 
 
 def test_hooks_may_be_forbidden() -> None:
@@ -141,17 +153,23 @@ def test_save_on_cpu() -> None:
     with graph.save_on_cpu(pin_memory=True):
         y = (x * x * x).exp().sum()
     y.backward()
-    assert x.grad.tolist() == pytest.approx((3 * x ** 2 * (x ** 3).exp()).tolist())
+    assert x.grad.tolist() == pytest.approx((3 * x**2 * (x**3).exp()).tolist())
 
 
 # ---------------------------------------------------------------- changes of saved tensors
 def test_mutation_of_saved_tensors() -> None:
     with graph.allow_mutation_on_saved_tensors():
-        for change in (lambda b: b.sin_(), lambda b: b[0:1].mul_(3), lambda b: b.view(2, 1).add_(1),
-                       lambda b: b.zero_(), lambda b: b.detach().mul_(2), lambda b: b.exp_()):
+        for change in (
+            lambda b: b.sin_(),
+            lambda b: b[0:1].mul_(3),
+            lambda b: b.view(2, 1).add_(1),
+            lambda b: b.zero_(),
+            lambda b: b.detach().mul_(2),
+            lambda b: b.exp_(),
+        ):
             a = leaf(1.0, 2.0)
             b = a * 1
-            out = (b ** 2).sum() + b.exp().sum()
+            out = (b**2).sum() + b.exp().sum()
             change(b)
             out.backward()
             assert a.grad.tolist() == pytest.approx([2 + 2.7182817, 4 + 7.389056])
@@ -273,7 +291,9 @@ def test_the_mode_in_second_derivatives() -> None:
         with pytest.warns(UserWarning) as caught, pytest.raises(RuntimeError, match="returned nan values"):
             (g * 0).sum().backward()
     assert [str(w.message).split(".")[0] for w in caught] == [
-        "Error detected in PowBackward0", "\n\nPrevious calculation was induced by PowBackward0"]
+        "Error detected in PowBackward0",
+        "\n\nPrevious calculation was induced by PowBackward0",
+    ]
 
 
 def test_errors_are_traced_too() -> None:
@@ -282,8 +302,10 @@ def test_errors_are_traced_too() -> None:
         h = a * 1
         y = h * h
         h.add_(1)
-        with pytest.warns(UserWarning, match="Error detected in MulBackward0"), \
-                pytest.raises(RuntimeError, match="Hint: the backtrace further above shows the operation that failed"):
+        with (
+            pytest.warns(UserWarning, match="Error detected in MulBackward0"),
+            pytest.raises(RuntimeError, match="Hint: the backtrace further above shows the operation that failed"),
+        ):
             y.backward()
         h = a * 1
         h.register_hook(lambda g: 1 / 0)
@@ -292,8 +314,11 @@ def test_errors_are_traced_too() -> None:
         assert "h = a * 1" in h.grad_fn.metadata["traceback_"][-1]
     h = a * 1
     h.register_hook(lambda g: 1 / 0)
-    with torch.autograd.set_detect_anomaly(True), \
-            pytest.warns(UserWarning, match="No forward pass information available"), pytest.raises(ZeroDivisionError):
+    with (
+        torch.autograd.set_detect_anomaly(True),
+        pytest.warns(UserWarning, match="No forward pass information available"),
+        pytest.raises(ZeroDivisionError),
+    ):
         h.backward()
 
 

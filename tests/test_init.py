@@ -44,8 +44,13 @@ def test_initialisers_draw_what_torch_draws(text):
 
 def test_generators():
     w, v = torch.empty(3, 3), torch.empty(3, 3)
-    for init in (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_normal_, nn.init.trunc_normal_,
-                 nn.init.orthogonal_):
+    for init in (
+        nn.init.uniform_,
+        nn.init.normal_,
+        nn.init.kaiming_normal_,
+        nn.init.trunc_normal_,
+        nn.init.orthogonal_,
+    ):
         init(w, generator=torch.Generator().manual_seed(3))
         init(v, generator=torch.Generator().manual_seed(3))
         assert torch.equal(w, v)
@@ -56,19 +61,36 @@ def test_dirac_passes_its_input_on():
     assert w.nonzero().tolist() == [[0, 0, 1], [1, 1, 1], [2, 0, 1], [3, 1, 1]]
 
 
-@pytest.mark.parametrize("call,kind,message", [
-    (lambda: nn.init.calculate_gain("x"), ValueError, "Unsupported nonlinearity x"),
-    (lambda: nn.init.calculate_gain("leaky_relu", True), ValueError, "negative_slope True not a valid number"),
-    (lambda: nn.init.xavier_uniform_(torch.empty(2)), ValueError,
-     "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"),
-    (lambda: nn.init.kaiming_uniform_(torch.empty(2, 2), mode="x"), ValueError,
-     "Mode x not supported, please use one of ['fan_in', 'fan_out']"),
-    (lambda: nn.init.eye_(torch.empty(2)), ValueError, "Only tensors with 2 dimensions are supported"),
-    (lambda: nn.init.sparse_(torch.empty(2), 0.5), ValueError, "Only tensors with 2 dimensions are supported"),
-    (lambda: nn.init.orthogonal_(torch.empty(2)), ValueError, "Only tensors with 2 or more dimensions are supported"),
-    (lambda: nn.init.dirac_(torch.empty(2, 2)), ValueError, "Only tensors with 3, 4, or 5 dimensions are supported"),
-    (lambda: nn.init.dirac_(torch.empty(3, 2, 3), 2), ValueError, "dim 0 must be divisible by groups"),
-])
+@pytest.mark.parametrize(
+    "call,kind,message",
+    [
+        (lambda: nn.init.calculate_gain("x"), ValueError, "Unsupported nonlinearity x"),
+        (lambda: nn.init.calculate_gain("leaky_relu", True), ValueError, "negative_slope True not a valid number"),
+        (
+            lambda: nn.init.xavier_uniform_(torch.empty(2)),
+            ValueError,
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions",
+        ),
+        (
+            lambda: nn.init.kaiming_uniform_(torch.empty(2, 2), mode="x"),
+            ValueError,
+            "Mode x not supported, please use one of ['fan_in', 'fan_out']",
+        ),
+        (lambda: nn.init.eye_(torch.empty(2)), ValueError, "Only tensors with 2 dimensions are supported"),
+        (lambda: nn.init.sparse_(torch.empty(2), 0.5), ValueError, "Only tensors with 2 dimensions are supported"),
+        (
+            lambda: nn.init.orthogonal_(torch.empty(2)),
+            ValueError,
+            "Only tensors with 2 or more dimensions are supported",
+        ),
+        (
+            lambda: nn.init.dirac_(torch.empty(2, 2)),
+            ValueError,
+            "Only tensors with 3, 4, or 5 dimensions are supported",
+        ),
+        (lambda: nn.init.dirac_(torch.empty(3, 2, 3), 2), ValueError, "dim 0 must be divisible by groups"),
+    ],
+)
 def test_errors_in_torchs_words(call, kind, message):
     with pytest.raises(kind) as caught:
         call()

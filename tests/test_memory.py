@@ -88,8 +88,18 @@ def test_the_leaf_outlives_the_graph(watch: Watched) -> None:
 
 def test_nodes_do_not_own_their_results(watch: Watched) -> None:
     x = leaf(1.0, 2.0)
-    for make in (torch.exp, torch.tanh, torch.sigmoid, torch.sqrt, torch.relu, lambda t: t.softmax(0),
-                 lambda t: t.prod(), lambda t: t.logsumexp(0), lambda t: t.max(), lambda t: t / t.sum()):
+    for make in (
+        torch.exp,
+        torch.tanh,
+        torch.sigmoid,
+        torch.sqrt,
+        torch.relu,
+        lambda t: t.softmax(0),
+        lambda t: t.prod(),
+        lambda t: t.logsumexp(0),
+        lambda t: t.max(),
+        lambda t: t / t.sum(),
+    ):
         y = watch(make(x))
         node = y.grad_fn
         del y
@@ -127,7 +137,7 @@ def test_a_training_loop_frees_every_step(watch: Watched) -> None:
     w = leaf(1.0, 2.0)
     for _ in range(3):
         out = watch(w * 3)
-        loss = watch((out ** 2).sum())
+        loss = watch((out**2).sum())
         w.grad = None
         loss.backward()
         assert watch.alive == 2
@@ -149,7 +159,7 @@ def test_grad_with_create_graph_makes_no_cycle(watch: Watched) -> None:
 
 def test_a_gradient_with_a_graph_dies_with_its_leaf(watch: Watched) -> None:
     x = leaf(2.0)
-    y = watch((x ** 3).sum())
+    y = watch((x**3).sum())
     y.backward(create_graph=True)
     watch(x.grad)
     del y
@@ -385,8 +395,13 @@ def test_after_an_error_in_a_hook(watch: Watched, place: str) -> None:
 
     def run() -> None:
         h = watch(x * 2)
-        {"tensor": h.register_hook, "node": h.grad_fn.register_hook, "prehook": h.grad_fn.register_prehook,
-         "leaf": x.register_hook, "post": x.register_post_accumulate_grad_hook}[place](hook)
+        {
+            "tensor": h.register_hook,
+            "node": h.grad_fn.register_hook,
+            "prehook": h.grad_fn.register_prehook,
+            "leaf": x.register_hook,
+            "post": x.register_post_accumulate_grad_hook,
+        }[place](hook)
         y = watch((h * h).sum())
         y.backward()
 

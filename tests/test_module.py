@@ -67,50 +67,83 @@ class Forgotten(nn.Module):
         self.value = value
 
 
-@pytest.mark.parametrize("call,kind,message", [
-    (lambda: Forgotten(nn.ReLU()), AttributeError, "cannot assign module before Module.__init__() call"),
-    (lambda: Forgotten(nn.Parameter(torch.ones(1))), AttributeError,
-     "cannot assign parameters before Module.__init__() call"),
-    (lambda: Forgotten(nn.Buffer(torch.ones(1))), AttributeError,
-     "cannot assign buffer before Module.__init__() call"),
-    (lambda: Forgotten(3).missing, AttributeError, "'Forgotten' object has no attribute 'missing'"),
-    (lambda: nn.Module(3), TypeError, "Module.__init__() takes 1 positional argument but 2 were given"),
-    (lambda: nn.Module(a=3), TypeError, "Module.__init__() got an unexpected keyword argument 'a'"),
-    (lambda: nn.Module()(1), NotImplementedError, 'Module [Module] is missing the required "forward" function'),
-    (lambda: Full().register_buffer("a.b", None), KeyError, "'buffer name can\\'t contain \".\"'"),
-    (lambda: Full().register_buffer("plain", None), KeyError, "\"attribute 'plain' already exists\""),
-    (lambda: Full().register_buffer("x", 3), TypeError,
-     "cannot assign 'int' object to buffer 'x' (torch Tensor or None required)"),
-    (lambda: Full().register_parameter("x", torch.ones(1)), TypeError,
-     "cannot assign 'torch.FloatTensor' object to parameter 'x' (torch.nn.Parameter or None required)"),
-    (lambda: Full().add_module("x", 3), TypeError, "int is not a Module subclass"),
-    (lambda: Full().add_module("", nn.ReLU()), KeyError, "'module name can\\'t be empty string \"\"'"),
-    (lambda: setattr(Full(), "weight", torch.ones(1)), TypeError,
-     "cannot assign 'torch.FloatTensor' as parameter 'weight' (torch.nn.Parameter or None expected)"),
-    (lambda: setattr(Full(), "child", torch.ones(1)), TypeError,
-     "cannot assign 'torch.FloatTensor' as child module 'child' (torch.nn.Module or None expected)"),
-    (lambda: setattr(Full(), "kept", "x"), TypeError,
-     "cannot assign 'str' as buffer 'kept' (torch.nn.Buffer, torch.Tensor or None expected)"),
-    (lambda: Full().get_submodule("child.x"), AttributeError, "Linear has no attribute `x`"),
-    (lambda: Full().get_submodule("child.weight"), AttributeError, "`weight` is not an nn.Module"),
-    (lambda: Full().get_parameter("kept"), AttributeError, "`kept` is not an nn.Parameter"),
-    (lambda: Full().get_buffer("child.weight"), AttributeError, "`weight` is not a buffer"),
-    (lambda: Full().train(3), ValueError, "training mode is expected to be boolean"),
-    (lambda: Full().to(torch.int32), TypeError,
-     "nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=torch.int32"),
-    (lambda: Full().load_state_dict(3), TypeError, "Expected state_dict to be dict-like, got <class 'int'>."),
-    (lambda: nn.Sequential(nn.ReLU())[1], IndexError, "index 1 is out of range"),
-    (lambda: nn.ModuleDict({"a": nn.ReLU()}).update([("a",)]), ValueError,
-     "ModuleDict update sequence element #0 has length 1; 2 is required"),
-    (lambda: nn.ParameterList([])(), RuntimeError, "ParameterList should not be called."),
-    (lambda: nn.Embedding(3, 2, padding_idx=5), AssertionError, "Padding_idx must be within num_embeddings"),
-    (lambda: nn.BatchNorm1d(2)(torch.ones(2)), ValueError, "expected 2D or 3D input (got 1D input)"),
-    (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, "in_channels must be divisible by groups"),
-    (lambda: nn.GroupNorm(2, 3), ValueError, "num_channels (3) must be divisible by num_groups (2)"),
-    (lambda: nn.Dropout(2), ValueError, "dropout probability has to be between 0 and 1, but got 2"),
-    (lambda: nn.Parameter(torch.ones(1, dtype=torch.int64)), RuntimeError,
-     "Only Tensors of floating point and complex dtype can require gradients"),
-])
+@pytest.mark.parametrize(
+    "call,kind,message",
+    [
+        (lambda: Forgotten(nn.ReLU()), AttributeError, "cannot assign module before Module.__init__() call"),
+        (
+            lambda: Forgotten(nn.Parameter(torch.ones(1))),
+            AttributeError,
+            "cannot assign parameters before Module.__init__() call",
+        ),
+        (
+            lambda: Forgotten(nn.Buffer(torch.ones(1))),
+            AttributeError,
+            "cannot assign buffer before Module.__init__() call",
+        ),
+        (lambda: Forgotten(3).missing, AttributeError, "'Forgotten' object has no attribute 'missing'"),
+        (lambda: nn.Module(3), TypeError, "Module.__init__() takes 1 positional argument but 2 were given"),
+        (lambda: nn.Module(a=3), TypeError, "Module.__init__() got an unexpected keyword argument 'a'"),
+        (lambda: nn.Module()(1), NotImplementedError, 'Module [Module] is missing the required "forward" function'),
+        (lambda: Full().register_buffer("a.b", None), KeyError, "'buffer name can\\'t contain \".\"'"),
+        (lambda: Full().register_buffer("plain", None), KeyError, "\"attribute 'plain' already exists\""),
+        (
+            lambda: Full().register_buffer("x", 3),
+            TypeError,
+            "cannot assign 'int' object to buffer 'x' (torch Tensor or None required)",
+        ),
+        (
+            lambda: Full().register_parameter("x", torch.ones(1)),
+            TypeError,
+            "cannot assign 'torch.FloatTensor' object to parameter 'x' (torch.nn.Parameter or None required)",
+        ),
+        (lambda: Full().add_module("x", 3), TypeError, "int is not a Module subclass"),
+        (lambda: Full().add_module("", nn.ReLU()), KeyError, "'module name can\\'t be empty string \"\"'"),
+        (
+            lambda: setattr(Full(), "weight", torch.ones(1)),
+            TypeError,
+            "cannot assign 'torch.FloatTensor' as parameter 'weight' (torch.nn.Parameter or None expected)",
+        ),
+        (
+            lambda: setattr(Full(), "child", torch.ones(1)),
+            TypeError,
+            "cannot assign 'torch.FloatTensor' as child module 'child' (torch.nn.Module or None expected)",
+        ),
+        (
+            lambda: setattr(Full(), "kept", "x"),
+            TypeError,
+            "cannot assign 'str' as buffer 'kept' (torch.nn.Buffer, torch.Tensor or None expected)",
+        ),
+        (lambda: Full().get_submodule("child.x"), AttributeError, "Linear has no attribute `x`"),
+        (lambda: Full().get_submodule("child.weight"), AttributeError, "`weight` is not an nn.Module"),
+        (lambda: Full().get_parameter("kept"), AttributeError, "`kept` is not an nn.Parameter"),
+        (lambda: Full().get_buffer("child.weight"), AttributeError, "`weight` is not a buffer"),
+        (lambda: Full().train(3), ValueError, "training mode is expected to be boolean"),
+        (
+            lambda: Full().to(torch.int32),
+            TypeError,
+            "nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=torch.int32",
+        ),
+        (lambda: Full().load_state_dict(3), TypeError, "Expected state_dict to be dict-like, got <class 'int'>."),
+        (lambda: nn.Sequential(nn.ReLU())[1], IndexError, "index 1 is out of range"),
+        (
+            lambda: nn.ModuleDict({"a": nn.ReLU()}).update([("a",)]),
+            ValueError,
+            "ModuleDict update sequence element #0 has length 1; 2 is required",
+        ),
+        (lambda: nn.ParameterList([])(), RuntimeError, "ParameterList should not be called."),
+        (lambda: nn.Embedding(3, 2, padding_idx=5), AssertionError, "Padding_idx must be within num_embeddings"),
+        (lambda: nn.BatchNorm1d(2)(torch.ones(2)), ValueError, "expected 2D or 3D input (got 1D input)"),
+        (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, "in_channels must be divisible by groups"),
+        (lambda: nn.GroupNorm(2, 3), ValueError, "num_channels (3) must be divisible by num_groups (2)"),
+        (lambda: nn.Dropout(2), ValueError, "dropout probability has to be between 0 and 1, but got 2"),
+        (
+            lambda: nn.Parameter(torch.ones(1, dtype=torch.int64)),
+            RuntimeError,
+            "Only Tensors of floating point and complex dtype can require gradients",
+        ),
+    ],
+)
 def test_errors_in_torchs_words(call, kind, message):
     with pytest.raises(kind) as caught:
         call()
@@ -159,7 +192,8 @@ def test_loading_tells_what_is_missing_unexpected_and_of_other_size():
         "size mismatch for weight: copying a param with shape torch.Size([3]) from checkpoint, the shape in current "
         "model is torch.Size([1]).\n\t"
         'While copying the parameter named "kept", expected torch.Tensor or Tensor-like object from checkpoint but '
-        "received <class 'int'>")
+        "received <class 'int'>"
+    )
     del state["weight"], state["kept"]
     found = m.load_state_dict(state, strict=False)
     assert found.missing_keys == ["weight", "kept", "child.bias"]
@@ -224,8 +258,9 @@ def test_conversions_keep_parameters():
     assert m.to(torch.ones(1)).weight.dtype is torch.float32
     bn = nn.BatchNorm1d(1).half()
     assert bn.running_mean.dtype is torch.float16 and bn.num_batches_tracked.dtype is torch.int64
-    with pytest.raises(TypeError, match=re.escape("to() received an invalid combination of arguments - got (int, int, "
-                                                  "int)")):
+    with pytest.raises(
+        TypeError, match=re.escape("to() received an invalid combination of arguments - got (int, int, int)")
+    ):
         m.to(3, 4, 5)
 
 
@@ -318,14 +353,15 @@ def test_full_backward_hooks():
     u, v, rest = m(x, torch.ones(1), "c")
     assert rest == "c" and u.grad_fn.name() == "BackwardHookFunctionBackward"
     (u + v).sum().backward()
-    (grads, outs), = log
+    ((grads, outs),) = log
     assert [None if g is None else g.item() for g in grads] == [30.0, 0.0, None]
     assert [None if g is None else g.item() for g in outs] == [10.0, 10.0, None]
     assert x.grad.item() == 31.0
     bad = ones(nn.Linear(1, 1))
     bad.register_full_backward_hook(lambda k, gi, go: (gi[0], gi[0]))
-    with pytest.raises(RuntimeError, match="Backward hook returned an invalid number of grad_input, got 2, but "
-                                           "expected 1"):
+    with pytest.raises(
+        RuntimeError, match="Backward hook returned an invalid number of grad_input, got 2, but expected 1"
+    ):
         bad(x[None]).sum().backward()
     with pytest.raises(RuntimeError, match="Cannot use both regular backward hooks and full backward hooks"):
         bad.register_backward_hook(print)
@@ -334,8 +370,11 @@ def test_full_backward_hooks():
 def test_backward_hooks_without_input_gradient():
     m, log = ones(nn.Linear(1, 1)), []
     m.register_full_backward_hook(lambda k, gi, go: log.append((gi, go[0].item())))
-    with pytest.warns(UserWarning, match="Full backward hook is firing when gradients are computed with respect to "
-                                         "module outputs since no inputs require gradients"):
+    with pytest.warns(
+        UserWarning,
+        match="Full backward hook is firing when gradients are computed with respect to "
+        "module outputs since no inputs require gradients",
+    ):
         m(torch.ones(1, 1)).sum().backward()
     assert log == [((None,), 1.0)]
     with torch.no_grad():
@@ -366,8 +405,10 @@ def test_module_list_and_dict():
     layers.insert(1, nn.ReLU())
     layers += [nn.ReLU()]
     assert [type(m).__name__ for m in layers] == ["Linear", "ReLU", "Linear", "Linear", "ReLU"]
-    assert repr(layers) == ("ModuleList(\n  (0): Linear(in_features=1, out_features=1, bias=True)\n  (1): ReLU()\n"
-                            "  (2-3): 2 x Linear(in_features=1, out_features=1, bias=True)\n  (4): ReLU()\n)")
+    assert repr(layers) == (
+        "ModuleList(\n  (0): Linear(in_features=1, out_features=1, bias=True)\n  (1): ReLU()\n"
+        "  (2-3): 2 x Linear(in_features=1, out_features=1, bias=True)\n  (4): ReLU()\n)"
+    )
     del layers[1:4]
     assert len(layers) == 2 and type(layers[:1]) is nn.ModuleList and type(layers.pop(0)) is nn.Linear
     named = nn.ModuleDict({"b": nn.ReLU()})
@@ -434,8 +475,18 @@ def test_a_small_network_learns_what_torch_learns():
 
 
 LEARNED = [
-    1.321397, 0.446291, 1.203128, 0.359136, 1.108152, 0.344091,
-    0.971793, 0.343544, 0.877246, 0.307265, 0.921863, 0.320398,
+    1.321397,
+    0.446291,
+    1.203128,
+    0.359136,
+    1.108152,
+    0.344091,
+    0.971793,
+    0.343544,
+    0.877246,
+    0.307265,
+    0.921863,
+    0.320398,
 ]
 
 

@@ -35,9 +35,28 @@ def test_functional_is_exported(family: Any) -> None:
 
 
 def test_every_in_place_method_has_a_plain_one() -> None:
-    only_in_place = {"apply_", "bernoulli_", "cauchy_", "copy_", "detach_", "exponential_", "fill_diagonal_", "geometric_",
-                     "log_normal_", "map_", "normal_", "random_", "requires_grad_", "resize_", "resize_as_", "set_",
-                     "share_memory_", "uniform_", "zero_", "fill_"}
+    only_in_place = {
+        "apply_",
+        "bernoulli_",
+        "cauchy_",
+        "copy_",
+        "detach_",
+        "exponential_",
+        "fill_diagonal_",
+        "geometric_",
+        "log_normal_",
+        "map_",
+        "normal_",
+        "random_",
+        "requires_grad_",
+        "resize_",
+        "resize_as_",
+        "set_",
+        "share_memory_",
+        "uniform_",
+        "zero_",
+        "fill_",
+    }
     names = set(dir(torch.Tensor))
     for name in names:
         if name.endswith("_") and not name.startswith("_") and name not in only_in_place:

@@ -62,7 +62,7 @@ def test_as_torch(case: dict[str, Any]) -> None:
         assert "grads" not in case
         assert "backward_error" not in case
         return
-    weights = torch.linspace(.5, 1.5, outs[0].numel(), dtype=torch.float64).reshape(outs[0].shape).to(outs[0].dtype)
+    weights = torch.linspace(0.5, 1.5, outs[0].numel(), dtype=torch.float64).reshape(outs[0].shape).to(outs[0].dtype)
     if "backward_error" in case:
         with pytest.raises(RuntimeError) as failed:
             torch.autograd.grad(outs[0], list(leaves.values()), weights, allow_unused=True)

@@ -32,8 +32,11 @@ CASES = {
     "adamw": ("AdamW", {"lr": 0.1, "weight_decay": 0.3, "amsgrad": True}, "float32"),
     "rmsprop": ("RMSprop", {"lr": 0.1}, "float32"),
     "rmsprop all": ("RMSprop", {"lr": 0.1, "momentum": 0.5, "centered": True, "weight_decay": 0.1}, "float64"),
-    "adagrad": ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.3},
-                "float32"),
+    "adagrad": (
+        "Adagrad",
+        {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.3},
+        "float32",
+    ),
     "adagrad complex": ("Adagrad", {"lr": 0.1, "maximize": True}, "complex64"),
     "adadelta": ("Adadelta", {"lr": 0.5, "rho": 0.5, "eps": 0.1, "weight_decay": 0.1}, "float32"),
     "adamax": ("Adamax", {"lr": 0.1, "betas": (0.5, 0.6), "weight_decay": 0.1}, "float32"),
@@ -50,6 +53,7 @@ CASES = {
 
 def run(cls, kw, dtype, steps=6):
     """Two parameters, the second without gradient in one step: what they and the state are in the end."""
+
     def make(k, s):
         values = [math.cos((i + 1) * (s + 1)) * (k + 1) for i in range(6)]
         return torch.tensor(values, dtype=torch.float64).reshape(2, 3).to(getattr(torch, dtype))
@@ -67,8 +71,11 @@ def run(cls, kw, dtype, steps=6):
         return [str(tensor.dtype), list(tensor.shape), [float(f"{x:.9g}") for x in flat.tolist()]]
 
     state = optimizer.state_dict()["state"]
-    return {"params": [listed(p) for p in params], "repr": repr(optimizer),
-            "state": {str(k): {name: listed(v) for name, v in entry.items()} for k, entry in state.items()}}
+    return {
+        "params": [listed(p) for p in params],
+        "repr": repr(optimizer),
+        "state": {str(k): {name: listed(v) for name, v in entry.items()} for k, entry in state.items()},
+    }
 
 
 TOLERANCE = {"float64": 1e-8, "float32": 3e-6, "complex64": 3e-6}
@@ -99,8 +106,16 @@ def flat(tensor):
     return tensor.detach().reshape(-1).tolist()
 
 
-@pytest.mark.parametrize("cls,kw", [("SGD", {"weight_decay": 0.1}), ("SGD", {"momentum": 0.9, "nesterov": True}),
-                                    ("Adam", {"amsgrad": True, "weight_decay": 0.1}), ("AdamW", {}), ("RMSprop", {})])
+@pytest.mark.parametrize(
+    "cls,kw",
+    [
+        ("SGD", {"weight_decay": 0.1}),
+        ("SGD", {"momentum": 0.9, "nesterov": True}),
+        ("Adam", {"amsgrad": True, "weight_decay": 0.1}),
+        ("AdamW", {}),
+        ("RMSprop", {}),
+    ],
+)
 def test_large_parameters_go_in_blocks(cls, kw):
     """More elements than a block holds, contiguous or not, end where small ones do."""
     n = 70_000
@@ -216,50 +231,95 @@ def test_copies_are_independent():
 
 
 ERRORS = [
-    (lambda w: torch.optim.SGD(w), TypeError, "params argument given to the optimizer should be an iterable of Tensors "
-                                              "or "
-     "dicts, but got torch.FloatTensor"),
+    (
+        lambda w: torch.optim.SGD(w),
+        TypeError,
+        "params argument given to the optimizer should be an iterable of Tensors or dicts, but got torch.FloatTensor",
+    ),
     (lambda w: torch.optim.SGD([]), ValueError, "optimizer got an empty parameter list"),
     (lambda w: torch.optim.SGD([w, 3]), TypeError, "optimizer can only optimize Tensors, but one of the params is int"),
     (lambda w: torch.optim.SGD([w * 2]), ValueError, "can't optimize a non-leaf Tensor"),
-    (lambda w: torch.optim.SGD([{"params": {w}}]), TypeError, "optimizer parameters need to be organized in ordered "
-     "collections, but the ordering of tensors in sets will change between runs. Please use a list instead."),
-    (lambda w: torch.optim.SGD([{"params": [w]}, {"params": [w]}]), ValueError,
-     "some parameters appear in more than one parameter group"),
-    (lambda w: torch.optim.SGD([("a", w), w]), ValueError,
-     "all optimizer params should be with/without names. Some param names are missing"),
-    (lambda w: torch.optim.SGD([w]).add_param_group([w]), TypeError,
-     "param_group must be a dict, but got <class 'list'>"),
-    (lambda w: torch.optim.SGD([("a", w)]).add_param_group({"params": [torch.ones(1)]}), ValueError,
-     "all optimizer param groups should be with/without names. cannot add param group without names to the optimizer"),
+    (
+        lambda w: torch.optim.SGD([{"params": {w}}]),
+        TypeError,
+        "optimizer parameters need to be organized in ordered "
+        "collections, but the ordering of tensors in sets will change between runs. Please use a list instead.",
+    ),
+    (
+        lambda w: torch.optim.SGD([{"params": [w]}, {"params": [w]}]),
+        ValueError,
+        "some parameters appear in more than one parameter group",
+    ),
+    (
+        lambda w: torch.optim.SGD([("a", w), w]),
+        ValueError,
+        "all optimizer params should be with/without names. Some param names are missing",
+    ),
+    (
+        lambda w: torch.optim.SGD([w]).add_param_group([w]),
+        TypeError,
+        "param_group must be a dict, but got <class 'list'>",
+    ),
+    (
+        lambda w: torch.optim.SGD([("a", w)]).add_param_group({"params": [torch.ones(1)]}),
+        ValueError,
+        "all optimizer param groups should be with/without names. cannot add param group without names to the optimizer",
+    ),
     (lambda w: torch.optim.SGD([w], lr=-1), ValueError, "Invalid learning rate: -1"),
     (lambda w: torch.optim.SGD([w], lr=torch.ones(2)), ValueError, "Tensor lr must be 1-element"),
-    (lambda w: torch.optim.SGD([w], nesterov=True), ValueError,
-     "Nesterov momentum requires a momentum and zero dampening"),
-    (lambda w: torch.optim.SGD([w], fused=True, foreach=True), RuntimeError,
-     "`fused` and `foreach` cannot be `True` together."),
+    (
+        lambda w: torch.optim.SGD([w], nesterov=True),
+        ValueError,
+        "Nesterov momentum requires a momentum and zero dampening",
+    ),
+    (
+        lambda w: torch.optim.SGD([w], fused=True, foreach=True),
+        RuntimeError,
+        "`fused` and `foreach` cannot be `True` together.",
+    ),
     (lambda w: torch.optim.Adam([w], betas=(2, 0.9)), ValueError, "Invalid beta parameter at index 0: 2"),
     (lambda w: torch.optim.Adam([w], eps=-1), ValueError, "Invalid epsilon value: -1"),
-    (lambda w: torch.optim.Adam([w], fused=True, differentiable=True), RuntimeError,
-     "`fused` does not support `differentiable`"),
-    (lambda w: torch.optim.Adam([w], betas=(torch.tensor(0.9), 0.99)), ValueError,
-     "betas must be either both floats or both Tensors"),
+    (
+        lambda w: torch.optim.Adam([w], fused=True, differentiable=True),
+        RuntimeError,
+        "`fused` does not support `differentiable`",
+    ),
+    (
+        lambda w: torch.optim.Adam([w], betas=(torch.tensor(0.9), 0.99)),
+        ValueError,
+        "betas must be either both floats or both Tensors",
+    ),
     (lambda w: torch.optim.RMSprop([w], alpha=-1), ValueError, "Invalid alpha value: -1"),
     (lambda w: torch.optim.Adadelta([w], rho=2), ValueError, "Invalid rho value: 2"),
     (lambda w: torch.optim.Rprop([w], etas=(2, 3)), ValueError, "Invalid eta values: 2, 3"),
-    (lambda w: torch.optim.LBFGS([{"params": [w]}, {"params": [torch.ones(1)]}]), ValueError,
-     "LBFGS doesn't support per-parameter options (parameter groups)"),
-    (lambda w: torch.optim.Muon([w]), ValueError,
-     "Muon only supports 2D parameters whereas we found a parameter with size: torch.Size([1])"),
-    (lambda w: torch.optim.SGD([w, w.detach()]).load_state_dict(torch.optim.SGD([w]).state_dict()), ValueError,
-     "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"),
+    (
+        lambda w: torch.optim.LBFGS([{"params": [w]}, {"params": [torch.ones(1)]}]),
+        ValueError,
+        "LBFGS doesn't support per-parameter options (parameter groups)",
+    ),
+    (
+        lambda w: torch.optim.Muon([w]),
+        ValueError,
+        "Muon only supports 2D parameters whereas we found a parameter with size: torch.Size([1])",
+    ),
+    (
+        lambda w: torch.optim.SGD([w, w.detach()]).load_state_dict(torch.optim.SGD([w]).state_dict()),
+        ValueError,
+        "loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
+    ),
     (lambda w: S.StepLR(3, 1), TypeError, "int is not an Optimizer"),
     (lambda w: S.LambdaLR(torch.optim.SGD([w]), [abs, abs]), ValueError, "Expected 1 lr_lambdas, but got 2"),
-    (lambda w: S.OneCycleLR(torch.optim.SGD([w]), 1.0), ValueError,
-     "You must define either total_steps OR (epochs AND steps_per_epoch)"),
+    (
+        lambda w: S.OneCycleLR(torch.optim.SGD([w]), 1.0),
+        ValueError,
+        "You must define either total_steps OR (epochs AND steps_per_epoch)",
+    ),
     (lambda w: S.ReduceLROnPlateau(torch.optim.SGD([w]), factor=1.0), ValueError, "Factor should be < 1.0."),
-    (lambda w: S.ChainedScheduler([]), ValueError,
-     "ChainedScheduler expects at least one scheduler to be chained, but got no scheduler."),
+    (
+        lambda w: S.ChainedScheduler([]),
+        ValueError,
+        "ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.",
+    ),
 ]
 
 
@@ -275,8 +335,9 @@ def test_capturable_is_refused_at_the_step():
     w = leaf(1.0)
     w.grad = torch.ones(1)
     for make in (torch.optim.Adam, torch.optim.RMSprop):
-        with pytest.raises(AssertionError, match="If capturable=True, params and state_steps must be on supported "
-                                                 "devices"):
+        with pytest.raises(
+            AssertionError, match="If capturable=True, params and state_steps must be on supported devices"
+        ):
             make([w], capturable=True).step()
 
 
@@ -407,8 +468,12 @@ def test_schedules_are_those_of_torch(text):
 
 
 def test_schedules_resume():
-    for make in (lambda o: S.StepLR(o, 2), lambda o: S.CosineAnnealingLR(o, 5), lambda o: S.OneCycleLR(o, 1.0, 20),
-                 lambda o: S.SequentialLR(o, [S.ConstantLR(o), S.ExponentialLR(o, 0.5)], [4])):
+    for make in (
+        lambda o: S.StepLR(o, 2),
+        lambda o: S.CosineAnnealingLR(o, 5),
+        lambda o: S.OneCycleLR(o, 1.0, 20),
+        lambda o: S.SequentialLR(o, [S.ConstantLR(o), S.ExponentialLR(o, 0.5)], [4]),
+    ):
         a, b = (torch.optim.SGD([leaf(1.0)], lr=1.0, momentum=0.9) for _ in range(2))
         one, two = make(a), make(b)
         for _ in range(3):

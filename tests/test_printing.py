@@ -99,12 +99,14 @@ def test_grad_fn_that_cannot_be_had_is_invalid() -> None:
 def test_subclasses_print_their_own_name() -> None:
     assert repr(Measured(np.arange(20.0), "float32")) == (
         "Measured([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.,\n"
-        "          14., 15., 16., 17., 18., 19.])")
+        "          14., 15., 16., 17., 18., 19.])"
+    )
     assert repr(Parameter([1.0], "float32", True)) == "Parameter containing:\ntensor([1.], requires_grad=True)"
     assert repr(Weight(np.arange(20.0), "float32", True)) == (
         "Parameter containing:\n"
         "Parameter(Weight([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.,\n"
-        "        14., 15., 16., 17., 18., 19.], requires_grad=True))")
+        "        14., 15., 16., 17., 18., 19.], requires_grad=True))"
+    )
 
 
 def test_a_subclass_of_the_same_name_is_not_plain() -> None:
@@ -114,14 +116,16 @@ def test_a_subclass_of_the_same_name_is_not_plain() -> None:
 
 def test_contents_given_by_the_caller() -> None:
     assert printing.tensor_str(Tensor(np.ones((0, 3)), "float64", True), contents="[hi]") == (
-        "tensor([hi], size=(0, 3), dtype=torch.float64, requires_grad=True)")
+        "tensor([hi], size=(0, 3), dtype=torch.float64, requires_grad=True)"
+    )
 
 
 def test_tangent_of_a_dual() -> None:
     one, two = Tensor(1.0, "float32"), Tensor(2.0, "float32")
     assert printing.tensor_str(one, tangent=two) == "tensor(1., tangent=2.0)"
     assert printing.tensor_str(Tensor([1.0, 2.0], "float32"), tangent=Tensor([0.5, 0.0], "float32")) == (
-        "tensor([1., 2.], tangent=tensor([0.5000, 0.0000]))")
+        "tensor([1., 2.], tangent=tensor([0.5000, 0.0000]))"
+    )
 
 
 @pytest.mark.filterwarnings("error")
@@ -136,18 +140,21 @@ def test_printing_is_deaf_to_numpy_error_settings() -> None:
         assert repr(Tensor([math.nan, math.inf])) == "tensor([nan, inf], dtype=torch.float64)"
 
 
-@pytest.mark.parametrize(("value", "dtype", "spec", "text"), [
-    (3.0, "float32", "", "3.0"),
-    (3.14159, "float32", ".2f", "3.14"),
-    (7, "int64", "4d", "   7"),
-    (12345.0, "float32", ">8.1e", " 1.2e+04"),
-    (0.1, "float16", "", "0.0999755859375"),
-    (0.1, "bfloat16", "", "0.10009765625"),
-    (True, "bool", "", "True"),
-    (True, "bool", ".2f", "1.00"),
-    (1 + 2j, "complex64", "", "(1+2j)"),
-    (9223372036854775813, "uint64", ",", "9,223,372,036,854,775,813"),
-])
+@pytest.mark.parametrize(
+    ("value", "dtype", "spec", "text"),
+    [
+        (3.0, "float32", "", "3.0"),
+        (3.14159, "float32", ".2f", "3.14"),
+        (7, "int64", "4d", "   7"),
+        (12345.0, "float32", ">8.1e", " 1.2e+04"),
+        (0.1, "float16", "", "0.0999755859375"),
+        (0.1, "bfloat16", "", "0.10009765625"),
+        (True, "bool", "", "True"),
+        (True, "bool", ".2f", "1.00"),
+        (1 + 2j, "complex64", "", "(1+2j)"),
+        (9223372036854775813, "uint64", ",", "9,223,372,036,854,775,813"),
+    ],
+)
 def test_a_scalar_formats_as_a_number(value: complex, dtype: str, spec: str, text: str) -> None:
     assert format(Tensor(value, dtype), spec) == text
 

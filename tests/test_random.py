@@ -28,10 +28,27 @@ from livetape.kernels.ties import top_order
 RECORDED = json.loads((Path(__file__).parent / "data" / "random.json").read_text())
 F4, F8, I8 = np.dtype("f4"), np.dtype("f8"), np.dtype("i8")
 # Where a value passed through the C library's functions, another processor may round the last bit otherwise.
-TOLERANCE = {"float64": 1e-13, "float32": 3e-7, "float16": 1e-3, "bfloat16": 1e-2, "complex64": 3e-7,
-             "complex128": 1e-13}
-APPROXIMATE = {"normal_", "normal_strided", "normal_mean", "normal_std", "normal_both", "randn", "exponential_",
-               "cauchy_", "log_normal_", "standard_gamma", "dirichlet"}
+TOLERANCE = {
+    "float64": 1e-13,
+    "float32": 3e-7,
+    "float16": 1e-3,
+    "bfloat16": 1e-2,
+    "complex64": 3e-7,
+    "complex128": 1e-13,
+}
+APPROXIMATE = {
+    "normal_",
+    "normal_strided",
+    "normal_mean",
+    "normal_std",
+    "normal_both",
+    "randn",
+    "exponential_",
+    "cauchy_",
+    "log_normal_",
+    "standard_gamma",
+    "dirichlet",
+}
 
 
 def ramp(n: int, low: float, high: float, dtype: np.dtype) -> np.ndarray:
@@ -60,9 +77,11 @@ DRAWS: dict[str, Callable[..., np.ndarray]] = {
     "cauchy_": lambda b, n, t, median, sigma: sampling.cauchy(b, (n,), t, median, sigma),
     "log_normal_": lambda b, n, t, mean, std: sampling.log_normal(b, (n,), t, mean, std),
     "multinomial": lambda b, n, t, count, again: sampling.multinomial(
-        b, ramp(n, 0.125, 1.125, t), min(n, count), again),
+        b, ramp(n, 0.125, 1.125, t), min(n, count), again
+    ),
     "multinomial_rows": lambda b, n, t, count, again: sampling.multinomial(
-        b, ramp(3 * n, 0.125, 1.125, t).reshape(3, n), min(n, count), again),
+        b, ramp(3 * n, 0.125, 1.125, t).reshape(3, n), min(n, count), again
+    ),
     "poisson": lambda b, n, t, low, high: sampling.poisson(b, ramp(n, low, high, t)),
     "binomial": lambda b, n, t, count, low, high: sampling.binomial(b, np.full(n, count, t), ramp(n, low, high, t)),
     "standard_gamma": lambda b, n, t, low, high: sampling.standard_gamma(b, ramp(n, low, high, t)),
@@ -146,12 +165,19 @@ def test_shapes() -> None:
         for dtype in map(np_dtype, ("float32", "float64", "float16", "bfloat16", "complex64", "complex128")):
             for drawn in (sampling.uniform(bits, shape, dtype), sampling.normal(bits, shape, dtype)):
                 assert isinstance(drawn, np.ndarray) and drawn.shape == shape and drawn.dtype == dtype
-        for drawn in (sampling.integers(bits, shape, I8, 0, 5), sampling.bernoulli(bits, shape, 0.5),
-                      sampling.random(bits, shape, I8), sampling.exponential(bits, shape, F4),
-                      sampling.bernoulli_from(bits, np.full(shape, 0.5)), sampling.poisson(bits, np.full(shape, 3.0)),
-                      sampling.normal_around(bits, np.zeros(shape), 1.0), sampling.geometric(bits, shape, I8, 0.5),
-                      sampling.standard_gamma(bits, np.ones(shape)), sampling.uniform(bits, shape, F4, 0.0, 2.0),
-                      sampling.binomial(bits, np.full(shape, 5.0), np.full(shape, 0.5))):
+        for drawn in (
+            sampling.integers(bits, shape, I8, 0, 5),
+            sampling.bernoulli(bits, shape, 0.5),
+            sampling.random(bits, shape, I8),
+            sampling.exponential(bits, shape, F4),
+            sampling.bernoulli_from(bits, np.full(shape, 0.5)),
+            sampling.poisson(bits, np.full(shape, 3.0)),
+            sampling.normal_around(bits, np.zeros(shape), 1.0),
+            sampling.geometric(bits, shape, I8, 0.5),
+            sampling.standard_gamma(bits, np.ones(shape)),
+            sampling.uniform(bits, shape, F4, 0.0, 2.0),
+            sampling.binomial(bits, np.full(shape, 5.0), np.full(shape, 0.5)),
+        ):
             assert isinstance(drawn, np.ndarray) and drawn.shape == shape
 
 
@@ -168,57 +194,100 @@ def test_memory_is_filled_in_the_order_it_lies_in() -> None:
 
 
 ERRORS: list[tuple[str, type[Exception], str]] = [
-    ("uniform(b, (3,), F4, 2, 1)", RuntimeError,
-     "uniform_ expects to return a [from, to) range, but found from=2 > to=1"),
+    (
+        "uniform(b, (3,), F4, 2, 1)",
+        RuntimeError,
+        "uniform_ expects to return a [from, to) range, but found from=2 > to=1",
+    ),
     ("uniform(b, (3,), np.dtype('f2'), 0, 1e5)", RuntimeError, "to is out of bounds for c10::Half"),
-    ("uniform(b, (3,), F8, -1e308, 1e308)", RuntimeError,
-     "uniform_ expects to-from <= std::numeric_limits<Double>::max(), but found to=1e+308 and from=-1e+308 which "
-     "result in to-from to exceed the limit"),
+    (
+        "uniform(b, (3,), F8, -1e308, 1e308)",
+        RuntimeError,
+        "uniform_ expects to-from <= std::numeric_limits<Double>::max(), but found to=1e+308 and from=-1e+308 which "
+        "result in to-from to exceed the limit",
+    ),
     ("uniform(b, (3,), I8)", NotImplementedError, "\"check_uniform_bounds\" not implemented for 'Long'"),
     ("normal(b, (3,), F4, 0, -1)", RuntimeError, "normal expects std >= 0.0, but found std -1"),
     ("normal(b, (3,), I8)", NotImplementedError, "\"normal_kernel_cpu\" not implemented for 'Long'"),
     ("normal_around(b, 0.0, -np.ones(3))", RuntimeError, "normal expects all elements of std >= 0.0"),
     ("normal_around(b, 0.0, np.ones(3) * 1j)", RuntimeError, "normal expects standard deviation to be non-complex"),
-    ("integers(b, (3,), I8, 5, 5)", RuntimeError,
-     "random_ expects 'from' to be less than 'to', but got from=5 >= to=5"),
+    (
+        "integers(b, (3,), I8, 5, 5)",
+        RuntimeError,
+        "random_ expects 'from' to be less than 'to', but got from=5 >= to=5",
+    ),
     ("integers(b, (3,), np.dtype('u1'), 0, 300)", RuntimeError, "to - 1 is out of bounds for unsigned char"),
     ("integers(b, (3,), np.dtype('u8'), -3, 2)", RuntimeError, "from is out of bounds for long unsigned int"),
-    ("integers(b, (3,), np.dtype('c8'), 0, 5)", RuntimeError,
-     "check_random_bounds handles only integral, floating-point and boolean types"),
-    ("integers_from(b, (3,), F4, 2**25)", RuntimeError,
-     "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got "
-     "from=33554432 > to_inc=16777216"),
+    (
+        "integers(b, (3,), np.dtype('c8'), 0, 5)",
+        RuntimeError,
+        "check_random_bounds handles only integral, floating-point and boolean types",
+    ),
+    (
+        "integers_from(b, (3,), F4, 2**25)",
+        RuntimeError,
+        "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got "
+        "from=33554432 > to_inc=16777216",
+    ),
     ("random(b, (3,), np.dtype('u2'))", NotImplementedError, "\"random_kernel_cpu\" not implemented for 'UInt16'"),
     ("bernoulli(b, (3,), 1.5)", RuntimeError, "bernoulli_ expects p to be in [0, 1], but got p=1.5"),
-    ("bernoulli_from(b, np.array([0.5, 2]))", RuntimeError,
-     "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, "
-     "please report an enhancement request to PyTorch.)"),
-    ("bernoulli_from(b, np.array([1, 0]))", NotImplementedError,
-     "\"bernoulli_tensor_cpu_p_\" not implemented for 'Long'"),
+    (
+        "bernoulli_from(b, np.array([0.5, 2]))",
+        RuntimeError,
+        "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, "
+        "please report an enhancement request to PyTorch.)",
+    ),
+    (
+        "bernoulli_from(b, np.array([1, 0]))",
+        NotImplementedError,
+        "\"bernoulli_tensor_cpu_p_\" not implemented for 'Long'",
+    ),
     ("exponential(b, (3,), F4, 0)", RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=0"),
-    ("exponential(b, (3,), I8)", RuntimeError, "Exponential distribution is a continuous probability distribution. "
-     "dtype must be a floating point but you specified Long"),
+    (
+        "exponential(b, (3,), I8)",
+        RuntimeError,
+        "Exponential distribution is a continuous probability distribution. "
+        "dtype must be a floating point but you specified Long",
+    ),
     ("geometric(b, (3,), F4, 1)", RuntimeError, "geometric_ expects p to be in (0, 1), but got p=1"),
     ("cauchy(b, (3,), F4, 0, -1)", RuntimeError, "cauchy_ expects sigma > 0.0, but found sigma=-1"),
-    ("cauchy(b, (3,), I8)", RuntimeError, "Cauchy distribution is a continuous probability distribution. dtype must be "
-     "a floating point but you specified long int"),
+    (
+        "cauchy(b, (3,), I8)",
+        RuntimeError,
+        "Cauchy distribution is a continuous probability distribution. dtype must be "
+        "a floating point but you specified long int",
+    ),
     ("log_normal(b, (3,), F4, 1, 0)", RuntimeError, "log_normal_ expects std > 0.0, but found std=0"),
-    ("multinomial(b, np.ones(2), 3)", RuntimeError,
-     "cannot sample n_sample > prob_dist.size(-1) samples without replacement"),
-    ("multinomial(b, np.array([1.0, -2]), 1)", RuntimeError,
-     "probability tensor contains either `inf`, `nan` or element < 0"),
-    ("multinomial(b, np.array([1.0, np.nan]), 1)", RuntimeError,
-     "probability tensor contains either `inf`, `nan` or element < 0"),
-    ("multinomial(b, np.zeros(2), 1)", RuntimeError,
-     "invalid multinomial distribution (sum of probabilities <= 0)"),
+    (
+        "multinomial(b, np.ones(2), 3)",
+        RuntimeError,
+        "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
+    ),
+    (
+        "multinomial(b, np.array([1.0, -2]), 1)",
+        RuntimeError,
+        "probability tensor contains either `inf`, `nan` or element < 0",
+    ),
+    (
+        "multinomial(b, np.array([1.0, np.nan]), 1)",
+        RuntimeError,
+        "probability tensor contains either `inf`, `nan` or element < 0",
+    ),
+    ("multinomial(b, np.zeros(2), 1)", RuntimeError, "invalid multinomial distribution (sum of probabilities <= 0)"),
     ("multinomial(b, np.array(1.0), 1)", RuntimeError, "prob_dist must be 1 or 2 dim"),
     ("multinomial(b, np.ones(2), 0)", RuntimeError, "cannot sample n_sample <= 0 samples"),
-    ("multinomial(b, np.ones(2, int), 1)", RuntimeError,
-     "multinomial only supports floating-point dtypes for input, got: Long"),
+    (
+        "multinomial(b, np.ones(2, int), 1)",
+        RuntimeError,
+        "multinomial only supports floating-point dtypes for input, got: Long",
+    ),
     ("poisson(b, np.array([-1.0]))", RuntimeError, "invalid Poisson rate, expected rate to be non-negative"),
     ("binomial(b, np.ones(2), np.ones(2, 'f4'))", RuntimeError, "Found dtype Float but expected Double"),
-    ("binomial(b, np.ones(2, int), np.ones(2))", ValueError,
-     "binomial only supports floating-point dtypes for count, got: Long"),
+    (
+        "binomial(b, np.ones(2, int), np.ones(2))",
+        ValueError,
+        "binomial only supports floating-point dtypes for count, got: Long",
+    ),
     ("permutation(b, -1)", RuntimeError, "Trying to create tensor with negative dimension -1: [-1]"),
     ("permutation(b, 257, np.dtype('u1'))", RuntimeError, "value cannot be converted to type uint8_t without overflow"),
     ("permutation(b, 2050, np.dtype('f2'))", RuntimeError, "n cannot be greater than 2049 for Half type."),
@@ -279,8 +348,11 @@ def test_equal_elements_come_in_torchs_order() -> None:
 def test_rejection_of_whole_arrays_equals_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw() -> list[list[float]]:
         bits = BitSource(9)
-        return [sampling.poisson(bits, np.full(5000, 30.0)).tolist(),
-                sampling.binomial(bits, np.full(5000, 50.0), np.full(5000, 0.4)).tolist(), [checksum(bits)]]
+        return [
+            sampling.poisson(bits, np.full(5000, 30.0)).tolist(),
+            sampling.binomial(bits, np.full(5000, 50.0), np.full(5000, 0.4)).tolist(),
+            [checksum(bits)],
+        ]
 
     together = draw()
     monkeypatch.setattr(rejection, "_FEW", 10**9)
@@ -293,8 +365,9 @@ def test_fused_rounds_once() -> None:
     assert sampling.fused(values.copy(), 0.3, -0.7).tolist() == once
     narrow = values.astype(F4)
     scale, shift = np.float32(0.3), np.float32(-0.7)
-    once = [float(np.float32(float(Fraction(v) * Fraction(float(scale)) + Fraction(float(shift)))))
-            for v in narrow.tolist()]
+    once = [
+        float(np.float32(float(Fraction(v) * Fraction(float(scale)) + Fraction(float(shift))))) for v in narrow.tolist()
+    ]
     assert sampling.fused(narrow, 0.3, -0.7).tolist() == once
 
 
@@ -313,8 +386,13 @@ def test_seeds() -> None:
     for seed in (2**64, -(2**63) - 1):
         with pytest.raises(ValueError, match=r"^Overflow when unpacking long long$"):
             generator.manual_seed(seed)
-    for bad, name in ((1.5, "float"), (None, "NoneType"), (True, "bool"), ("a", "str"),
-                      (np.float32(2), "numpy.float32")):
+    for bad, name in (
+        (1.5, "float"),
+        (None, "NoneType"),
+        (True, "bool"),
+        ("a", "str"),
+        (np.float32(2), "numpy.float32"),
+    ):
         with pytest.raises(RuntimeError, match=f"^manual_seed expected a long, but got {name}$"):
             generator.manual_seed(bad)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^an integer is required$"):
@@ -352,8 +430,10 @@ def test_fork_rng_puts_the_state_back() -> None:
     with random.fork_rng(enabled=False):
         bits.words(1)
     assert checksum(bits) != before
-    with pytest.raises(RuntimeError, match="device type at start of device string: foo"), \
-            random.fork_rng(device_type="foo"):
+    with (
+        pytest.raises(RuntimeError, match="device type at start of device string: foo"),
+        random.fork_rng(device_type="foo"),
+    ):
         pass
 
 
@@ -391,8 +471,11 @@ def test_states_can_be_taken_anywhere(drawn: int) -> None:
 
 def test_bad_states() -> None:
     generator = random.Generator().manual_seed(4)
-    with pytest.raises(RuntimeError, match=r"^Expected a CPUGeneratorImplState of size 5056 but found the input RNG "
-                                           r"state size to be 10$"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"^Expected a CPUGeneratorImplState of size 5056 but found the input RNG "
+        r"state size to be 10$",
+    ):
         generator.set_state(np.zeros(10, np.uint8))
     with pytest.raises(RuntimeError, match=r"^Invalid mt19937 state$"):
         generator.set_state(np.zeros(5056, np.uint8))
@@ -403,8 +486,9 @@ def test_bad_states() -> None:
     assert generator.initial_seed() == 4 and checksum(generator.bits) == checksum(BitSource(4))
 
 
-@pytest.mark.parametrize("twin_of", [
-    random.Generator.clone_state, copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))])
+@pytest.mark.parametrize(
+    "twin_of", [random.Generator.clone_state, copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))]
+)
 def test_copies_go_their_own_way(twin_of: Callable[[random.Generator], random.Generator]) -> None:
     generator = random.Generator().manual_seed(8)
     sampling.normal(generator.bits, (3,), F8)
@@ -416,11 +500,12 @@ def test_copies_go_their_own_way(twin_of: Callable[[random.Generator], random.Ge
 
 def test_generators_without_a_device() -> None:
     for device, kind, message in (
-            ("meta", RuntimeError, "META device type not an accelerator."),
-            ("mps", RuntimeError, r"Cannot execute getNewGenerator\(\) without MPS backend."),
-            (3, RuntimeError, "Cannot access accelerator device when none is available."),
-            (1.5, TypeError, r"Generator\(\): argument 'device' \(position 1\) must be torch.device, not float"),
-            ("foo", RuntimeError, "device type at start of device string: foo")):
+        ("meta", RuntimeError, "META device type not an accelerator."),
+        ("mps", RuntimeError, r"Cannot execute getNewGenerator\(\) without MPS backend."),
+        (3, RuntimeError, "Cannot access accelerator device when none is available."),
+        (1.5, TypeError, r"Generator\(\): argument 'device' \(position 1\) must be torch.device, not float"),
+        ("foo", RuntimeError, "device type at start of device string: foo"),
+    ):
         with pytest.raises(kind, match=message):
             random.Generator(device)
     for unsupported in (random.Generator().get_offset, lambda: random.Generator().set_offset(1)):
@@ -466,8 +551,10 @@ def test_threads_share_one_stream() -> None:
 
 
 def test_nothing_is_built_before_the_first_draw() -> None:
-    code = ("import sys, types; package = types.ModuleType('livetape'); package.__path__ = [sys.argv[1]]; "
-            "sys.modules['livetape'] = package; import livetape.random as random, livetape.kernels.sampling; "
-            "random.manual_seed(3); assert 'numpy.random' not in sys.modules, 'loaded early'")
+    code = (
+        "import sys, types; package = types.ModuleType('livetape'); package.__path__ = [sys.argv[1]]; "
+        "sys.modules['livetape'] = package; import livetape.random as random, livetape.kernels.sampling; "
+        "random.manual_seed(3); assert 'numpy.random' not in sys.modules, 'loaded early'"
+    )
     package = Path(random.__file__).parent
     subprocess.run([sys.executable, "-c", code, str(package)], check=True)

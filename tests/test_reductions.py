@@ -43,24 +43,24 @@ def test_half_precision_is_added_in_single() -> None:
 
 def test_gradient_of_a_product_is_exact_at_zeros_to_third_order() -> None:
     x = torch.tensor([0.0, 2.0, 3.0], requires_grad=True)
-    first, = torch.autograd.grad(x.prod(), x, create_graph=True)
+    (first,) = torch.autograd.grad(x.prod(), x, create_graph=True)
     assert first.tolist() == [6, 0, 0]
-    second, = torch.autograd.grad(first[1], x, create_graph=True)  # d/dx (x0 * x2)
+    (second,) = torch.autograd.grad(first[1], x, create_graph=True)  # d/dx (x0 * x2)
     assert second.tolist() == [3, 0, 0]
-    third, = torch.autograd.grad(second[0], x)
+    (third,) = torch.autograd.grad(second[0], x)
     assert third.tolist() == [0, 0, 1]
 
 
 def test_second_gradient_of_a_norm_is_finite_at_zero() -> None:
     x = torch.zeros(3, requires_grad=True)
-    first, = torch.autograd.grad(x.norm(), x, create_graph=True)
-    second, = torch.autograd.grad(first.sum(), x)
+    (first,) = torch.autograd.grad(x.norm(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
     assert first.tolist() == second.tolist() == [0, 0, 0]
 
 
 def test_logcumsumexp_keeps_its_gradient_over_a_wide_range() -> None:
     x = torch.tensor([1000.0, -1000.0, 1001.0], dtype=torch.float64, requires_grad=True)
-    grad, = torch.autograd.grad(x.logcumsumexp(0).sum(), x)
+    (grad,) = torch.autograd.grad(x.logcumsumexp(0).sum(), x)
     share = 1 / (1 + np.exp(-1))
     np.testing.assert_allclose(grad.numpy(), [2 + (1 - share), 0, share])
 

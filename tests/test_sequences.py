@@ -105,20 +105,42 @@ def test_packing_and_padding():
         rnn.pack_sequence([b, a])
 
 
-@pytest.mark.parametrize("call,kind,message", [
-    (lambda: nn.LSTM(2, 3, dropout=2), ValueError, "dropout should be a number in range [0, 1] representing the "
-     "probability of an element being zeroed"),
-    (lambda: nn.GRU(2, 3, proj_size=1), ValueError, "proj_size argument is only supported for LSTM, not RNN or GRU"),
-    (lambda: nn.LSTM(2, 3)(torch.ones(1, 1, 3)), RuntimeError,
-     "input.size(-1) must be equal to input_size. Expected 2, got 3"),
-    (lambda: nn.RNN(2, 3)(torch.ones(1, 1, 2), torch.ones(1, 3, 3)), RuntimeError,
-     "Expected hidden size (1, 1, 3), got [1, 3, 3]"),
-    (lambda: nn.GRUCell(2, 3)(torch.ones(1, 3)), RuntimeError,
-     "input has inconsistent input_size: got 3 expected 2"),
-    (lambda: nn.MultiheadAttention(5, 2), AssertionError, "embed_dim must be divisible by num_heads"),
-    (lambda: nn.TransformerEncoderLayer(4, 2, activation="x"), RuntimeError,
-     "activation should be relu/gelu, not x"),
-])
+@pytest.mark.parametrize(
+    "call,kind,message",
+    [
+        (
+            lambda: nn.LSTM(2, 3, dropout=2),
+            ValueError,
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed",
+        ),
+        (
+            lambda: nn.GRU(2, 3, proj_size=1),
+            ValueError,
+            "proj_size argument is only supported for LSTM, not RNN or GRU",
+        ),
+        (
+            lambda: nn.LSTM(2, 3)(torch.ones(1, 1, 3)),
+            RuntimeError,
+            "input.size(-1) must be equal to input_size. Expected 2, got 3",
+        ),
+        (
+            lambda: nn.RNN(2, 3)(torch.ones(1, 1, 2), torch.ones(1, 3, 3)),
+            RuntimeError,
+            "Expected hidden size (1, 1, 3), got [1, 3, 3]",
+        ),
+        (
+            lambda: nn.GRUCell(2, 3)(torch.ones(1, 3)),
+            RuntimeError,
+            "input has inconsistent input_size: got 3 expected 2",
+        ),
+        (lambda: nn.MultiheadAttention(5, 2), AssertionError, "embed_dim must be divisible by num_heads"),
+        (
+            lambda: nn.TransformerEncoderLayer(4, 2, activation="x"),
+            RuntimeError,
+            "activation should be relu/gelu, not x",
+        ),
+    ],
+)
 def test_errors_in_torchs_words(call, kind, message):
     with pytest.raises(kind) as caught:
         call()
@@ -159,7 +181,8 @@ def test_ctc():
     assert loss.tolist() == pytest.approx([brute(0, 5), brute(1, 4)])
     x = torch.randn(5, 2, 4, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(
-        lambda x: nn.functional.ctc_loss(x.log_softmax(2), targets, lengths, (2, 2), zero_infinity=True), (x,))
+        lambda x: nn.functional.ctc_loss(x.log_softmax(2), targets, lengths, (2, 2), zero_infinity=True), (x,)
+    )
     short = nn.CTCLoss(zero_infinity=True, reduction="none")(lp, targets, (5, 2), (2, 2))
     assert short[1].item() == 0.0
     with pytest.raises(RuntimeError, match="blank must be in label range"):
@@ -174,8 +197,12 @@ def test_sampling_images():
             found = nn.functional.grid_sample(x, same, mode, padding, align_corners=False)
             assert torch.allclose(found, x, atol=1e-5)
     spots = torch.tensor([[[[-1.0, -1.0], [0.0, 0.0], [0.9, 1.2], [-2.0, 0.3]]]])
-    expected = {("bilinear", "zeros"): [0.0, 5.5, 8.68, 0.0], ("bilinear", "border"): [0.0, 5.5, 10.85, 5.2],
-                ("bilinear", "reflection"): [0.0, 5.5, 10.05, 6.7], ("bicubic", "border"): [0.0, 5.5, 11.2707, 5.557]}
+    expected = {
+        ("bilinear", "zeros"): [0.0, 5.5, 8.68, 0.0],
+        ("bilinear", "border"): [0.0, 5.5, 10.85, 5.2],
+        ("bilinear", "reflection"): [0.0, 5.5, 10.05, 6.7],
+        ("bicubic", "border"): [0.0, 5.5, 11.2707, 5.557],
+    }
     for (mode, padding), values in expected.items():
         found = nn.functional.grid_sample(x, spots, mode, padding, align_corners=True)
         assert found.reshape(-1).tolist() == pytest.approx(values, abs=1e-3)
@@ -185,7 +212,8 @@ def test_sampling_images():
         for padding in ("zeros", "border", "reflection"):
             assert torch.autograd.gradcheck(
                 lambda i, p, m=mode, q=padding: nn.functional.grid_sample(i, p, m, q, align_corners=False),
-                (images, places))
+                (images, places),
+            )
 
 
 def test_adaptive_softmax_gives_probabilities():

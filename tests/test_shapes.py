@@ -13,8 +13,11 @@ from shape_cases import run
 import livetape as torch
 
 DATA = json.loads((pathlib.Path(__file__).parent / "data" / "shapes.json").read_text())
-CASES = [pytest.param(family["inputs"], call, outcome, id=f"{name}: {call}"[:90])
-         for name, family in DATA.items() for call, outcome in family["calls"].items()]
+CASES = [
+    pytest.param(family["inputs"], call, outcome, id=f"{name}: {call}"[:90])
+    for name, family in DATA.items()
+    for call, outcome in family["calls"].items()
+]
 
 
 def close(found: Any, wanted: Any) -> None:

@@ -112,12 +112,16 @@ def test_single_precision_is_close_to_double(sample: Sample) -> None:
         return value
 
     wide = fn(*to_tensors(sample.args, False), **{k: to_tensors(v, False) for k, v in sample.kwargs.items()})
-    narrow = fn(*to_tensors(narrowed(sample.args), False),
-                **{k: to_tensors(narrowed(v), False) for k, v in sample.kwargs.items()})
+    narrow = fn(
+        *to_tensors(narrowed(sample.args), False),
+        **{k: to_tensors(narrowed(v), False) for k, v in sample.kwargs.items()},
+    )
     for w, n in zip(*(o if isinstance(o, (tuple, list)) else (o,) for o in (wide, narrow))):
         if isinstance(w, torch.Tensor):
             assert w.shape == n.shape
-            if (w.dtype.is_floating_point or w.dtype.is_complex) and not any(isinstance(a, torch.dtype) for a in sample.args):
+            if (w.dtype.is_floating_point or w.dtype.is_complex) and not any(
+                isinstance(a, torch.dtype) for a in sample.args
+            ):
                 assert n.dtype in (torch.float32, torch.complex64)
                 np.testing.assert_allclose(n.numpy(), w.numpy(), rtol=2e-3, atol=2e-4)
 
@@ -126,7 +130,9 @@ def _inplace_name(sample: Sample) -> str:
     return sample.fn.rsplit(".", 1)[-1] + "_"
 
 
-IN_PLACE = [s for s in SAMPLES if s.inplace and hasattr(torch.Tensor, _inplace_name(s)) and isinstance(s.args[0], np.ndarray)]
+IN_PLACE = [
+    s for s in SAMPLES if s.inplace and hasattr(torch.Tensor, _inplace_name(s)) and isinstance(s.args[0], np.ndarray)
+]
 
 
 @pytest.mark.parametrize("sample", IN_PLACE, ids=names(IN_PLACE))

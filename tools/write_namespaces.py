@@ -55,7 +55,9 @@ def imports(origins: dict[str, tuple[str, str]]) -> list[str]:
     for family in sorted({family for family, _ in origins.values()}):
         chosen = sorted((attribute, name) for name, (owner, attribute) in origins.items() if owner == family)
         lines.append(f"from livetape.ops.{family} import (")
-        lines += [f"    {attribute}," if attribute == name else f"    {attribute} as {name}," for attribute, name in chosen]
+        lines += [
+            f"    {attribute}," if attribute == name else f"    {attribute} as {name}," for attribute, name in chosen
+        ]
         lines.append(")")
     return lines
 
@@ -79,7 +81,9 @@ def functions(modules: dict[str, types.ModuleType]) -> tuple[dict[str, str], dic
     return top, functional
 
 
-def method_expression(family: str, module: types.ModuleType, name: str, function: Any, clashing: bool) -> tuple[str, str]:
+def method_expression(
+    family: str, module: types.ModuleType, name: str, function: Any, clashing: bool
+) -> tuple[str, str]:
     """How the class body names a method's function, and the attribute that must be imported for it."""
     attribute = attribute_of(module, function, name)
     suffix = ""
@@ -114,10 +118,23 @@ def methods_file(modules: dict[str, types.ModuleType], names: set[str]) -> list[
                 single[attribute] = (family, attribute)
             body.append(f"    {name} = {expression}")
     return [
-        '"""Methods: the operations as methods of a tensor, each the function that its family\'s file defines."""', "", FUTURE,
-        "", "from livetape.operators import Operators", "from livetape.ops import (", *[f"    {f}," for f in sorted(whole)], ")",
-        *imports(single), "", "", "class Methods(Operators):", '    """A tensor with the operations as methods."""', "",
-        "    __slots__ = ()", *body]
+        '"""Methods: the operations as methods of a tensor, each the function that its family\'s file defines."""',
+        "",
+        FUTURE,
+        "",
+        "from livetape.operators import Operators",
+        "from livetape.ops import (",
+        *[f"    {f}," for f in sorted(whole)],
+        ")",
+        *imports(single),
+        "",
+        "",
+        "class Methods(Operators):",
+        '    """A tensor with the operations as methods."""',
+        "",
+        "    __slots__ = ()",
+        *body,
+    ]
 
 
 def main() -> None:
@@ -125,26 +142,46 @@ def main() -> None:
     top, functional = functions(modules)
     everything = {name: (family, name) for name, (family, _) in functional.items() if name not in top}
     everything = {n: o for n, o in everything.items() if hasattr(modules[o[0]], n)}
-    everything |= {name: (family, name) for name, family in top.items()} | {"storage_offset": ("basics", "storage_offset")}
+    everything |= {name: (family, name) for name, family in top.items()} | {
+        "storage_offset": ("basics", "storage_offset")
+    }
     shared = {n: everything[n] for n in SHARED if n in everything}
     files = {
         "ops/__init__.py": [
-            '"""The operations: one file a family, each operation declared once in the table (`table.TABLE`)."""', "", FUTURE, "",
-            *imports(everything), "", "# What ``torch`` itself has; the rest belongs to ``torch.nn.functional``.", *listed(top)],
+            '"""The operations: one file a family, each operation declared once in the table (`table.TABLE`)."""',
+            "",
+            FUTURE,
+            "",
+            *imports(everything),
+            "",
+            "# What ``torch`` itself has; the rest belongs to ``torch.nn.functional``.",
+            *listed(top),
+        ],
         "methods.py": methods_file(modules, set(everything)),
         "nn/functional.py": [
-            '"""torch.nn.functional: the operations of networks, by torch\'s names."""', "", FUTURE, "",
-            "from typing import Any", "",
+            '"""torch.nn.functional: the operations of networks, by torch\'s names."""',
+            "",
+            FUTURE,
+            "",
+            "from typing import Any",
+            "",
             "from livetape.nn._attention import multi_head_attention_forward, scaled_dot_product_attention",
-            *imports(shared | functional), "",
-            *listed({*shared, *functional, "multi_head_attention_forward", "scaled_dot_product_attention"}), "", "",
+            *imports(shared | functional),
+            "",
+            *listed({*shared, *functional, "multi_head_attention_forward", "scaled_dot_product_attention"}),
+            "",
+            "",
             "def __getattr__(name: str) -> Any:",
-            "    raise AttributeError(f\"module 'torch.nn.functional' has no attribute '{name}'\")"]}
+            "    raise AttributeError(f\"module 'torch.nn.functional' has no attribute '{name}'\")",
+        ],
+    }
     for name, lines in files.items():
         (ROOT / name).write_text("\n".join(lines) + "\n")
     subprocess.run([sys.executable, "-m", "ruff", "format", "-q", *[str(ROOT / name) for name in files]], check=False)
-    subprocess.run([sys.executable, "-m", "ruff", "check", "-q", "--select", "I", "--fix", *[str(ROOT / n) for n in files]],
-                   check=False)
+    subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "-q", "--select", "I", "--fix", *[str(ROOT / n) for n in files]],
+        check=False,
+    )
 
 
 if __name__ == "__main__":

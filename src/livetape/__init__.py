@@ -105,12 +105,42 @@ random.bind(_from_array, _array_of)
 _np.seterr(all="ignore")
 
 # Loaded when first used, so that importing livetape is quick: packages, and single names from them.
-_PACKAGES = {"amp", "backends", "cuda", "distributed", "distributions", "fft", "func", "hub", "inspect", "jit", "linalg",
-             "multiprocessing", "nn", "optim", "return_types", "serialization", "special", "storage", "testing", "types", "utils"}
-_NAMES = {"save": "serialization", "load": "serialization", "vmap": "func", "autocast": "amp", "UntypedStorage": "storage",
-          "TypedStorage": "storage", "set_compat": "compat", "is_anomaly_enabled": "autograd.anomaly_mode",
-          "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
-          "is_autocast_enabled": "amp", "get_autocast_dtype": "amp"}
+_PACKAGES = {
+    "amp",
+    "backends",
+    "cuda",
+    "distributed",
+    "distributions",
+    "fft",
+    "func",
+    "hub",
+    "inspect",
+    "jit",
+    "linalg",
+    "multiprocessing",
+    "nn",
+    "optim",
+    "return_types",
+    "serialization",
+    "special",
+    "storage",
+    "testing",
+    "types",
+    "utils",
+}
+_NAMES = {
+    "save": "serialization",
+    "load": "serialization",
+    "vmap": "func",
+    "autocast": "amp",
+    "UntypedStorage": "storage",
+    "TypedStorage": "storage",
+    "set_compat": "compat",
+    "is_anomaly_enabled": "autograd.anomaly_mode",
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
+    "is_autocast_enabled": "amp",
+    "get_autocast_dtype": "amp",
+}
 
 
 def __getattr__(name: str) -> Any:

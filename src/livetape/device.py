@@ -5,12 +5,33 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla",
-          "lazy",
-          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
-_SIGNATURES = ("expected one of:\n * (torch.device device)\n      didn't match because some of the arguments have "
-               "invalid "
-               "types: (!{0}!)\n * (str type, int index = -1)\n")
+_TYPES = (
+    "cpu",
+    "cuda",
+    "ipu",
+    "xpu",
+    "mkldnn",
+    "opengl",
+    "opencl",
+    "ideep",
+    "hip",
+    "ve",
+    "fpga",
+    "maia",
+    "xla",
+    "lazy",
+    "vulkan",
+    "mps",
+    "meta",
+    "hpu",
+    "mtia",
+    "privateuseone",
+)
+_SIGNATURES = (
+    "expected one of:\n * (torch.device device)\n      didn't match because some of the arguments have "
+    "invalid "
+    "types: (!{0}!)\n * (str type, int index = -1)\n"
+)
 
 
 class device:
@@ -32,12 +53,16 @@ class device:
             return type
         if not isinstance(type, str):
             if type is None:
-                raise TypeError("device() received an invalid combination of arguments - got (), but expected one of:\n"
-                                " * (torch.device device)\n * (str type, int index = -1)\n")
+                raise TypeError(
+                    "device() received an invalid combination of arguments - got (), but expected one of:\n"
+                    " * (torch.device device)\n * (str type, int index = -1)\n"
+                )
             if isinstance(type, int) and not isinstance(type, bool):
                 raise RuntimeError("Cannot access accelerator device when none is available.")
-            raise TypeError(f"device() received an invalid combination of arguments - got ({_name(type)}), but "
-                            + _SIGNATURES.format(_name(type)))
+            raise TypeError(
+                f"device() received an invalid combination of arguments - got ({_name(type)}), but "
+                + _SIGNATURES.format(_name(type))
+            )
         if index is not None and (isinstance(index, bool) or not hasattr(index, "__index__")):
             raise TypeError(f"device(): argument 'index' (position 2) must be int, not {_name(index)}")
         name, number = _parse(type)
@@ -134,7 +159,8 @@ def require_cpu(where: Any, name: str = "to") -> None:
         raise AssertionError(f"Torch not compiled with {kind.upper()} enabled")
     error = NotImplementedError(
         f"Could not run 'aten::empty.memory_format' with arguments from the "
-        f"'{kind.upper() if kind != 'meta' else 'Meta'}' backend.")
+        f"'{kind.upper() if kind != 'meta' else 'Meta'}' backend."
+    )
     error.add_note("livetape: tensors live on the CPU; use device='cpu', or leave the argument out.")
     raise error
 

@@ -22,8 +22,17 @@ class dtype:
     Mirrors ``torch.dtype``: an interned object, compared by identity, printed with torch's name.
     """
 
-    __slots__ = ("category", "found", "index", "is_complex", "is_floating_point", "is_signed", "itemsize", "name",
-                 "scalars")
+    __slots__ = (
+        "category",
+        "found",
+        "index",
+        "is_complex",
+        "is_floating_point",
+        "is_signed",
+        "itemsize",
+        "name",
+        "scalars",
+    )
 
     def __init__(self, name: str, category: int, itemsize: int, signed: bool = True) -> None:
         self.name: str = name
@@ -100,8 +109,14 @@ uint32: Final = dtype("uint32", INTEGER, 4, signed=False)
 uint64: Final = dtype("uint64", INTEGER, 8, signed=False)
 
 _REAL = {complex32: float16, complex64: float32, complex128: float64}
-_COMPLEX = {float16: complex32, float32: complex64, float64: complex128, complex32: complex32,
-            complex64: complex64, complex128: complex128}
+_COMPLEX = {
+    float16: complex32,
+    float32: complex64,
+    float64: complex128,
+    complex32: complex32,
+    complex64: complex64,
+    complex128: complex128,
+}
 
 
 def _load(kind: dtype) -> Any:
@@ -139,12 +154,15 @@ def of_numpy(found: Any) -> dtype:
         bfloat16.np  # noqa: B018 - registers it
         return bfloat16
     if not found.isnative and found.newbyteorder("=") in BY_NUMPY:
-        raise ValueError("given numpy array has byte order different from the native byte order. "
-                         "Conversion between byte orders is currently not supported.")
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. "
+            "Conversion between byte orders is currently not supported."
+        )
     raise TypeError(
         f"can't convert np.ndarray of type {found.type.__module__}.{found.type.__name__}. The only supported types are: "
         "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, "
-        "and bool.")
+        "and bool."
+    )
 
 
 # ---------------------------------------------------------------- promotion
@@ -192,7 +210,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     if found is None:
         raise RuntimeError(
             "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-            f"{SCALAR_TYPE[type1]} and {SCALAR_TYPE[type2]}")
+            f"{SCALAR_TYPE[type1]} and {SCALAR_TYPE[type2]}"
+        )
     return found
 
 
@@ -211,16 +230,44 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 # The names that torch's C++ messages use.
 SCALAR_TYPE = {
-    uint8: "Byte", int8: "Char", int16: "Short", int32: "Int", int64: "Long", float16: "Half", float32: "Float",
-    float64: "Double", complex32: "ComplexHalf", complex64: "ComplexFloat", complex128: "ComplexDouble",
-    boolean: "Bool", bfloat16: "BFloat16", uint16: "UInt16", uint32: "UInt32", uint64: "UInt64"}
+    uint8: "Byte",
+    int8: "Char",
+    int16: "Short",
+    int32: "Int",
+    int64: "Long",
+    float16: "Half",
+    float32: "Float",
+    float64: "Double",
+    complex32: "ComplexHalf",
+    complex64: "ComplexFloat",
+    complex128: "ComplexDouble",
+    boolean: "Bool",
+    bfloat16: "BFloat16",
+    uint16: "UInt16",
+    uint32: "UInt32",
+    uint64: "UInt64",
+}
 
 # The names that ``Tensor.type()`` uses.
 C_NAME = {
-    uint8: "unsigned char", int8: "signed char", int16: "short", int32: "int", int64: "long", float16: "c10::Half",
-    float32: "float", float64: "double", complex32: "c10::complex<c10::Half>", complex64: "c10::complex<float>",
-    complex128: "c10::complex<double>", boolean: "bool", bfloat16: "c10::BFloat16", uint16: "unsigned short",
-    uint32: "unsigned int", uint64: "unsigned long"}
+    uint8: "unsigned char",
+    int8: "signed char",
+    int16: "short",
+    int32: "int",
+    int64: "long",
+    float16: "c10::Half",
+    float32: "float",
+    float64: "double",
+    complex32: "c10::complex<c10::Half>",
+    complex64: "c10::complex<float>",
+    complex128: "c10::complex<double>",
+    boolean: "bool",
+    bfloat16: "c10::BFloat16",
+    uint16: "unsigned short",
+    uint32: "unsigned int",
+    uint64: "unsigned long",
+}
+
 
 class Default:
     """The process-wide default floating point type."""

@@ -28,20 +28,24 @@ def _root_grads(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any]:
     for i, (output, grad) in enumerate(zip(outputs, given)):
         if isinstance(grad, TensorBase):
             if shape_of(grad) != shape_of(output):
-                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {shape_of(grad)!r} and "
-                                   f"output[{i}] has a shape of {shape_of(output)!r}.")
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {shape_of(grad)!r} and "
+                    f"output[{i}] has a shape of {shape_of(output)!r}."
+                )
             if grad.dtype.is_complex != output.dtype.is_complex:
                 raise RuntimeError(
                     "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                    f"dtype: grad_output[{i}] has a dtype of {grad.dtype!r} and output[{i}] has a dtype of {output.dtype!r}.")
+                    f"dtype: grad_output[{i}] has a dtype of {grad.dtype!r} and output[{i}] has a dtype of {output.dtype!r}."
+                )
             found.append(grad)
         elif grad is None:
             if needs_gradient(output):
                 if output.array.size != 1:
                     raise RuntimeError("grad can be implicitly created only for scalar outputs")
                 if not output.dtype.is_floating_point:
-                    raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
-                                       f"{output.dtype!r}")
+                    raise RuntimeError(
+                        f"grad can be implicitly created only for real scalar outputs but got {output.dtype!r}"
+                    )
                 found.append(wrap(np.ones(shape_of(output), output.dtype.np), output.dtype, output._size))
             else:
                 found.append(None)
@@ -56,15 +60,19 @@ def _roots(tensors: tuple[Any, ...]) -> list[Any]:
         edge = edge_of(tensor)
         if edge is None:
             error = RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-            error.add_note("livetape: nothing on the way to this tensor requires a gradient: set requires_grad=True on the "
-                           "tensors you want gradients of, and check for detach(), item() and no_grad() on the way.")
+            error.add_note(
+                "livetape: nothing on the way to this tensor requires a gradient: set requires_grad=True on the "
+                "tensors you want gradients of, and check for detach(), item() and no_grad() on the way."
+            )
             raise error
         edges.append(edge)
     return edges
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, (TensorBase, GradientEdge)) or not isinstance(value, Sequence) else tuple(value)
+    return (
+        (value,) if isinstance(value, (TensorBase, GradientEdge)) or not isinstance(value, Sequence) else tuple(value)
+    )
 
 
 def _edge(value: Any) -> Any:
@@ -78,8 +86,14 @@ def _edge(value: Any) -> Any:
     return edge_of(value)
 
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-             grad_variables: Any = None, inputs: Any = None) -> None:
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
     """Add the gradient of ``tensors`` to the ``.grad`` of every leaf they depend on (source: ``torch.autograd.backward``).
 
     tensors, grad_tensors    tensors, and the gradients to start with (None for a scalar: 1)
@@ -130,9 +144,17 @@ def _root_grads_of(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any
     return _root_grads(outputs, given)
 
 
-def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
-         materialize_grads: bool = False) -> tuple[Any, ...]:
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
     """The gradients of ``outputs`` with respect to ``inputs``; no ``.grad`` is touched (source: ``torch.autograd.grad``).
 
     >>> import livetape as torch
@@ -141,8 +163,9 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     (tensor(6.),)
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-                         "allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     allow = materialize_grads if allow_unused is None else allow_unused
     outs = (outputs,) if isinstance(outputs, (TensorBase, GradientEdge)) else tuple(outputs)
     ins = (inputs,) if isinstance(inputs, (TensorBase, GradientEdge)) else tuple(inputs)
@@ -168,8 +191,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     for i, value in enumerate(found):
         if value is None:
             if not allow:
-                error = RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
-                                     "allow_unused=True if this is the desired behavior.")
+                error = RuntimeError(
+                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                    "allow_unused=True if this is the desired behavior."
+                )
                 raise error
             if materialize_grads:
                 input = ins[i]
@@ -193,8 +218,13 @@ def _batched(outs: Any, ins: Any, given: Any, create_graph: bool, allow: bool, m
                 "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
                 f"mismatch was detected: grad_output[{i}] has a shape of {size_of(g.array.shape[1:])!r} and output[{i}] has a "
                 f"shape of {shape_of(output)!r}. If you only want some tensors in `grad_output` to be considered batched, consider "
-                "using vmap.")
+                "using vmap."
+            )
         count = g.array.shape[0]
-    rows = [grad(outs, ins, [None if g is None else g[k] for g in given], True, create_graph, True, allow, False, materialize)
-            for k in range(count or 0)]
+    rows = [
+        grad(
+            outs, ins, [None if g is None else g[k] for g in given], True, create_graph, True, allow, False, materialize
+        )
+        for k in range(count or 0)
+    ]
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows))

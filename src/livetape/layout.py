@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class layout:  # noqa: N801 - torch's name
+class layout:
     """How elements lie in memory (source: ``torch.layout``)."""
 
     __slots__ = ("_name",)
@@ -15,7 +15,7 @@ class layout:  # noqa: N801 - torch's name
         return "torch." + self._name
 
 
-class memory_format:  # noqa: N801 - torch's name
+class memory_format:
     """The order of dimensions in memory (source: ``torch.memory_format``)."""
 
     __slots__ = ("_name",)

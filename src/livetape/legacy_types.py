@@ -27,8 +27,16 @@ class _TypedTensor(type):
 
 
 def _make(name: str, kind: Any) -> Any:
-    return _TypedTensor(name, (), {"dtype": kind, "__module__": "torch", "is_cuda": False,
-                                   "__doc__": f"Tensors of dtype {kind!r} (source: ``torch.{name}``)."})
+    return _TypedTensor(
+        name,
+        (),
+        {
+            "dtype": kind,
+            "__module__": "torch",
+            "is_cuda": False,
+            "__doc__": f"Tensors of dtype {kind!r} (source: ``torch.{name}``).",
+        },
+    )
 
 
 FloatTensor = _make("FloatTensor", dtypes.float32)

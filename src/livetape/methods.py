@@ -17,7 +17,6 @@ from livetape.ops import (
     extremes,
     gathering,
     joining,
-    literals,
     norms,
     permuting,
     placing,

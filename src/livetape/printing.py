@@ -151,7 +151,7 @@ def _cells(values: np.ndarray) -> tuple[list[str], int]:
 def _groups(parts: list[str], length: int, ellipsis: str | None) -> Iterator[list[str]]:
     """Parts in runs of ``length``, each with the ellipsis in its middle where the axis was cut."""
     for start in range(0, len(parts), length):
-        group = parts[start:start + length]
+        group = parts[start : start + length]
         if ellipsis is not None:
             group.insert(length // 2, ellipsis)
         yield group
@@ -174,8 +174,14 @@ def array_str(array: np.ndarray, indent: int = 0) -> str:
             return "[...]"
         cut = [length > 2 * edge for length in array.shape]
         # Notation and widths follow from what is shown, so nothing else is looked at, however large the array.
-        array = array[np.ix_(*([*range(edge), *range(length - edge, length)] if length > 2 * edge else range(length)
-                               for length in array.shape))]
+        array = array[
+            np.ix_(
+                *(
+                    [*range(edge), *range(length - edge, length)] if length > 2 * edge else range(length)
+                    for length in array.shape
+                )
+            )
+        ]
     parts, width = _cells(array.reshape(-1))
     if not depth:
         return parts[0]
@@ -185,14 +191,16 @@ def array_str(array: np.ndarray, indent: int = 0) -> str:
     line_break = ",\n" + " " * indent
     rows = []
     for row in _groups(parts, array.shape[-1], " ..." if cut[-1] else None):
-        lines = [", ".join(row[start:start + per_line]) for start in range(0, len(row), per_line)]
+        lines = [", ".join(row[start : start + per_line]) for start in range(0, len(row), per_line)]
         rows.append("[" + line_break.join(lines) + "]")
     parts = rows
     for axis in range(depth - 2, -1, -1):
         indent -= 1
         separator = "," + "\n" * (depth - 1 - axis) + " " * indent
-        parts = ["[" + separator.join(group) + "]"
-                 for group in _groups(parts, array.shape[axis], "..." if cut[axis] else None)]
+        parts = [
+            "[" + separator.join(group) + "]"
+            for group in _groups(parts, array.shape[axis], "..." if cut[axis] else None)
+        ]
     return parts[0]
 
 
@@ -252,7 +260,9 @@ def tensor_str(tensor: Printable, *, contents: str | None = None, tangent: objec
             text += ", " + suffix
             column += len(suffix) + 2
     text += ")"
-    if not plain and (getattr(tensor, "_is_param", False) or any(base.__name__ == "Parameter" for base in kind.__mro__)):
+    if not plain and (
+        getattr(tensor, "_is_param", False) or any(base.__name__ == "Parameter" for base in kind.__mro__)
+    ):
         return f"Parameter({text})"
     return text
 

@@ -19,8 +19,17 @@ from livetape.device import CPU
 from livetape.device import device as device_of
 from livetape.kernels.bits import BitSource
 
-__all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
-           "set_rng_state", "thread_safe_generator"]
+__all__ = [
+    "Generator",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+    "thread_safe_generator",
+]
 
 _DEFAULT_SEED = 67280421310721
 
@@ -29,7 +38,8 @@ _NO_GENERATOR = {
     "mkldnn": "MKLDNN device type not an accelerator.",
     "mps": "Cannot execute getNewGenerator() without MPS backend.",
     "xpu": "Cannot get XPU generator without ATen_xpu library.",
-    "cuda": "Cannot get CUDA generator without ATen_cuda library."}
+    "cuda": "Cannot get CUDA generator without ATen_cuda library.",
+}
 
 
 class _Binding:
@@ -57,8 +67,9 @@ class Generator:
 
     def __init__(self, device: Any = None) -> None:
         if not (device is None or isinstance(device, (str, int, device_of))):
-            raise TypeError("Generator(): argument 'device' (position 1) must be torch.device, not "
-                            f"{type(device).__name__}")
+            raise TypeError(
+                f"Generator(): argument 'device' (position 1) must be torch.device, not {type(device).__name__}"
+            )
         kind = CPU.type if device is None else device_of(device).type
         if kind != CPU.type:
             raise RuntimeError(_NO_GENERATOR.get(kind, "Backend doesn`t support getNewGenerator()"))
@@ -144,8 +155,9 @@ def _checked_seed(seed: Any) -> int:
         raise TypeError("an integer is required")
     if not isinstance(seed, int) or isinstance(seed, bool):
         name = type(seed).__name__
-        raise RuntimeError("manual_seed expected a long, but got "
-                           + ("numpy." + name if isinstance(seed, np.generic) else name))
+        raise RuntimeError(
+            "manual_seed expected a long, but got " + ("numpy." + name if isinstance(seed, np.generic) else name)
+        )
     if not -(2**63) <= seed < 2**64:
         raise ValueError("Overflow when unpacking long long")
     return seed % 2**64
@@ -215,8 +227,13 @@ def set_rng_state(new_state: Any) -> None:
 
 
 @contextmanager
-def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, _caller: str = "fork_rng",
-             _devices_kw: str = "devices", device_type: str | None = None) -> Iterator[None]:
+def fork_rng(
+    devices: Iterable[Any] | None = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str | None = None,
+) -> Iterator[None]:
     """Put the default generator back, on leaving, to where it was (source: ``torch.random.fork_rng``).
 
     The devices do not matter: the CPU is the only one with a generator.

@@ -24,8 +24,9 @@ class Results(tuple[Any, ...]):
             raise TypeError("constructor requires a sequence")
         made = tuple.__new__(cls, sequence)
         if len(made) != cls.n_fields:
-            raise TypeError(f"torch.return_types.{cls.__name__}() takes a {cls.n_fields}-sequence "
-                            f"({len(made)}-sequence given)")
+            raise TypeError(
+                f"torch.return_types.{cls.__name__}() takes a {cls.n_fields}-sequence ({len(made)}-sequence given)"
+            )
         return made
 
     def __repr__(self) -> str:
@@ -45,8 +46,13 @@ def _again(name: str, values: tuple[Any, ...]) -> Results:
 def _results(name: str, fields: str) -> Any:
     names = tuple(fields.split())
     members: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(names)}
-    members.update(__slots__=(), __module__="torch.return_types", __match_args__=names, n_fields=len(names),
-                   n_sequence_fields=len(names))
+    members.update(
+        __slots__=(),
+        __module__="torch.return_types",
+        __match_args__=names,
+        n_fields=len(names),
+        n_sequence_fields=len(names),
+    )
     return type(name, (Results,), members)
 
 

@@ -28,7 +28,9 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 def set_float32_matmul_precision(precision: str) -> None:
     """Accepted: products are always computed in full precision (source: ``torch.set_float32_matmul_precision``)."""
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"_assert_async_float32_matmul_precision: {precision!r} is not one of 'highest', 'high', 'medium'")
+        raise RuntimeError(
+            f"_assert_async_float32_matmul_precision: {precision!r} is not one of 'highest', 'high', 'medium'"
+        )
     _state["precision"] = precision
 
 
@@ -53,7 +55,7 @@ def set_default_tensor_type(t: Any) -> None:
     set_default_dtype(t.dtype)
 
 
-def compile(model: Any = None, **options: Any) -> Any:  # noqa: A001 - torch's name
+def compile(model: Any = None, **options: Any) -> Any:
     """The function or module itself: the tape needs no compilation (source: ``torch.compile``)."""
     if model is None:
 

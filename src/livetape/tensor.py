@@ -36,9 +36,12 @@ _NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
     "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() "
     "on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
-    "github.com/pytorch/pytorch/pull/30531 for more information.")
-_TO_SCALAR = ("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
-              "tensor.detach() first.")
+    "github.com/pytorch/pytorch/pull/30531 for more information."
+)
+_TO_SCALAR = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
+    "tensor.detach() first."
+)
 _warned: set[str] = set()
 
 
@@ -65,7 +68,8 @@ class Tensor(Methods):
                 return
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
         if value and self.dtype.category < dtypes.FLOAT:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self._set_recorded(value)
@@ -80,7 +84,8 @@ class Tensor(Methods):
         if self.node is not None and needs_gradient(self) and not requires_grad:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
         if requires_grad and self.dtype.category < dtypes.FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.node is None:
@@ -102,8 +107,12 @@ class Tensor(Methods):
     @property
     def grad(self) -> Any:
         """The gradient that backward() has accumulated, or None."""
-        if self._gradient is None and self.node is not None and needs_gradient(self) and not (
-                self.extras is not None and self.extras.retains):
+        if (
+            self._gradient is None
+            and self.node is not None
+            and needs_gradient(self)
+            and not (self.extras is not None and self.extras.retains)
+        ):
             warnings.warn(_NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return self._gradient
 
@@ -113,7 +122,9 @@ class Tensor(Methods):
             self._gradient = None
             return
         if not isinstance(value, TensorBase):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value.dtype is not self.dtype:
@@ -122,10 +133,13 @@ class Tensor(Methods):
                 f"'{dtypes.SCALAR_TYPE[self.dtype]}'. The gradient must match the tensor's grad_dtype (defaults to the "
                 "tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any "
                 "dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
-                "systems that assume they match.")
+                "systems that assume they match."
+            )
         if shape_of(value) != shape_of(self):
-            raise RuntimeError(f"attempting to assign a gradient of size '{list(shape_of(value))}' to a tensor of size "
-                               f"'{list(shape_of(self))}'. Please ensure that the gradient and the tensor are the same size")
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(shape_of(value))}' to a tensor of size "
+                f"'{list(shape_of(self))}'. Please ensure that the gradient and the tensor are the same size"
+            )
         self._gradient = value
 
     @grad.deleter
@@ -150,7 +164,8 @@ class Tensor(Methods):
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
                 "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
-                "function in torch/optim/optimizer.py as the solution.")
+                "function in torch/optim/optimizer.py as the solution."
+            )
         self.node = None
         self.output_nr = 0
         self.recorded = False
@@ -278,8 +293,9 @@ class Tensor(Methods):
         tensor_extras(self).name = value
 
     # ------------------------------------------------------------ gradients
-    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-                 inputs: Any = None) -> None:
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
         """Add this tensor's gradient to the ``.grad`` of every leaf it depends on (source: ``torch.Tensor.backward``).
 
         >>> import livetape as torch
@@ -288,8 +304,11 @@ class Tensor(Methods):
         >>> x.grad
         tensor([2., 4.])
         """
-        if gradient is None and inputs is None and backward_from(
-                self, create_graph if retain_graph is None else bool(retain_graph), bool(create_graph)):
+        if (
+            gradient is None
+            and inputs is None
+            and backward_from(self, create_graph if retain_graph is None else bool(retain_graph), bool(create_graph))
+        ):
             return
         gradients.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -399,8 +418,7 @@ class Tensor(Methods):
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool, np.generic)):
             return bool(ops.any(self == element))
-        raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
-                           f"{type(element)}.")
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = casting.numpy(self)
@@ -418,7 +436,8 @@ class Tensor(Methods):
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If "
                 "you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
-                "https://github.com/pytorch/pytorch/pull/103001")
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
         if id(self) in memo:
             return memo[id(self)]
         twin = _like(type(self), self.array.copy("K"), self)
@@ -462,8 +481,7 @@ class Tensor(Methods):
 
 
 Tensor.__module__ = "torch"
-_INTERNAL = {"array", "base", "creation", "extras", "inference", "node", "recorded", "slot", "version",
-             "view_version"}
+_INTERNAL = {"array", "base", "creation", "extras", "inference", "node", "recorded", "slot", "version", "view_version"}
 
 
 def _deepcopy(value: Any, memo: dict[int, Any]) -> Any:

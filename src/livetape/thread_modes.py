@@ -13,6 +13,7 @@ class ThreadModes(threading.local):
     inference: bool = False
     recording: bool = True
     interposers: tuple[Any, ...] = ()
+    transforms: int = 0  # of torch.func that are under way
     saved_hooks: tuple[Any, ...] = ()
     saved_hooks_refused: str | None = None
     walk: Any = None  # the backward this thread is in

@@ -15,7 +15,7 @@ def get_num_threads() -> int:
     return int(_state["threads"])
 
 
-def set_num_threads(int: int, /) -> None:  # noqa: A002 - torch's name
+def set_num_threads(int: int, /) -> None:
     """Set the threads that one operation may use (source: ``torch.set_num_threads``)."""
     if type(int).__name__ not in ("int", "int64"):
         raise TypeError("set_num_threads expects an int, but got " + type(int).__name__)
@@ -32,6 +32,6 @@ def get_num_interop_threads() -> int:
     return int(_state["interop"])
 
 
-def set_num_interop_threads(int: int, /) -> None:  # noqa: A002 - torch's name
+def set_num_interop_threads(int: int, /) -> None:
     """Accepted for compatibility: operations run one after another (source: ``torch.set_num_interop_threads``)."""
     _state["interop"] = int

@@ -36,13 +36,20 @@ INPUTS = {
 }
 LEAVES = ("x", "v", "f", "x3", "x4", "x5", "w3", "w4", "emb")  # these require gradients
 
-ACTIVATIONS = ("relu relu_ leaky_relu elu selu celu gelu silu mish softplus hardtanh relu6 hardswish hardsigmoid "
-               "hardshrink softshrink tanhshrink softsign logsigmoid rrelu").split()
+ACTIVATIONS = (
+    "relu relu_ leaky_relu elu selu celu gelu silu mish softplus hardtanh relu6 hardswish hardsigmoid "
+    "hardshrink softshrink tanhshrink softsign logsigmoid rrelu"
+).split()
 CALLS = (pathlib.Path(__file__).parent / "network_calls.txt").read_text().splitlines()
 CALLS = [
-    *[f"F.{name}({a})" for name in ACTIVATIONS for a in ("x.clone()", "odd", "h", "i", "b", "c", "None")
-      if (name, a) not in (("rrelu", "c"), ("mish", "c"))],
-    *[call for call in CALLS if call and not call.startswith("#")]]
+    *[
+        f"F.{name}({a})"
+        for name in ACTIVATIONS
+        for a in ("x.clone()", "odd", "h", "i", "b", "c", "None")
+        if (name, a) not in (("rrelu", "c"), ("mish", "c"))
+    ],
+    *[call for call in CALLS if call and not call.startswith("#")],
+]
 
 
 def inputs() -> dict[str, Any]:
@@ -84,7 +91,9 @@ def recorded(call: str) -> dict[str, Any]:
     case["outs"] = [shown(out) for out in outs]
     if outs[0].requires_grad:
         leaves = {name: names[name] for name in LEAVES}
-        weights = torch.linspace(.5, 1.5, outs[0].numel(), dtype=torch.float64).reshape(outs[0].shape).to(outs[0].dtype)
+        weights = (
+            torch.linspace(0.5, 1.5, outs[0].numel(), dtype=torch.float64).reshape(outs[0].shape).to(outs[0].dtype)
+        )
         try:
             grads = torch.autograd.grad(outs[0], list(leaves.values()), weights, allow_unused=True)
         except RuntimeError as error:

@@ -1,6 +1,6 @@
 """Record torch's random numbers for tests/test_random.py: run with a Python that has torch.
 
-    python tests/record/random_values.py > tests/data/random.json
+python tests/record/random_values.py > tests/data/random.json
 """
 
 import base64
@@ -44,7 +44,8 @@ DRAWS = {
     "log_normal_": lambda n, t, mean, std: torch.empty(n, dtype=t).log_normal_(mean, std),
     "multinomial": lambda n, t, count, again: torch.multinomial(ramp(n, 0.125, 1.125, t), min(n, count), again),
     "multinomial_rows": lambda n, t, count, again: torch.multinomial(
-        ramp(3 * n, 0.125, 1.125, t).reshape(3, n), min(n, count), again),
+        ramp(3 * n, 0.125, 1.125, t).reshape(3, n), min(n, count), again
+    ),
     "poisson": lambda n, t, low, high: torch.poisson(ramp(n, low, high, t)),
     "binomial": lambda n, t, count, low, high: torch.binomial(torch.full((n,), count, dtype=t), ramp(n, low, high, t)),
     "standard_gamma": lambda n, t, low, high: torch._standard_gamma(ramp(n, low, high, t)),
@@ -114,17 +115,41 @@ def cases():
 
 
 INTERLEAVED = [
-    ("randn", "float32", 3, []), ("randn", "float64", 2, []), ("rand", "float32", 5, []), ("randn", "float32", 1, []),
-    ("randperm", "int64", 7, []), ("randn", "float16", 3, []), ("normal_", "float32", 17, [0.0, 0.02]),
-    ("randn", "float32", 1, []), ("bernoulli_", "bool", 9, [0.5]), ("log_normal_", "float32", 3, [1.0, 2.0]),
-    ("randint", "int64", 4, [0, 100]), ("exponential_", "float64", 3, [1.0]), ("multinomial", "float32", 9, [3, True]),
-    ("randn", "complex64", 3, []), ("rand", "float64", 3, []), ("standard_gamma", "float64", 5, [0, 4]),
-    ("randn", "float64", 33, []), ("poisson", "float32", 6, [0, 4]), ("randn", "float32", 1, []),
-    ("multinomial", "float32", 9, [3, False]), ("poisson", "float32", 12, [20, 20]), ("randperm", "int64", 300, []),
-    ("binomial", "float32", 6, [8, 0, 1]), ("geometric_", "int64", 3, [0.25]), ("randn", "bfloat16", 19, []),
-    ("cauchy_", "float32", 3, [0.0, 1.0]), ("normal_strided", "float32", 21, [0.0, 1.0]), ("rand", "float16", 3, []),
-    ("randint", "int64", 3, [0, 2**40]), ("randn", "float32", 5, []), ("random_", "uint8", 5, []),
-    ("rand", "float32", 700, []), ("randn", "float32", 1, []), ("uniform_", "float32", 4, [-1.0, 1.0])]
+    ("randn", "float32", 3, []),
+    ("randn", "float64", 2, []),
+    ("rand", "float32", 5, []),
+    ("randn", "float32", 1, []),
+    ("randperm", "int64", 7, []),
+    ("randn", "float16", 3, []),
+    ("normal_", "float32", 17, [0.0, 0.02]),
+    ("randn", "float32", 1, []),
+    ("bernoulli_", "bool", 9, [0.5]),
+    ("log_normal_", "float32", 3, [1.0, 2.0]),
+    ("randint", "int64", 4, [0, 100]),
+    ("exponential_", "float64", 3, [1.0]),
+    ("multinomial", "float32", 9, [3, True]),
+    ("randn", "complex64", 3, []),
+    ("rand", "float64", 3, []),
+    ("standard_gamma", "float64", 5, [0, 4]),
+    ("randn", "float64", 33, []),
+    ("poisson", "float32", 6, [0, 4]),
+    ("randn", "float32", 1, []),
+    ("multinomial", "float32", 9, [3, False]),
+    ("poisson", "float32", 12, [20, 20]),
+    ("randperm", "int64", 300, []),
+    ("binomial", "float32", 6, [8, 0, 1]),
+    ("geometric_", "int64", 3, [0.25]),
+    ("randn", "bfloat16", 19, []),
+    ("cauchy_", "float32", 3, [0.0, 1.0]),
+    ("normal_strided", "float32", 21, [0.0, 1.0]),
+    ("rand", "float16", 3, []),
+    ("randint", "int64", 3, [0, 2**40]),
+    ("randn", "float32", 5, []),
+    ("random_", "uint8", 5, []),
+    ("rand", "float32", 700, []),
+    ("randn", "float32", 1, []),
+    ("uniform_", "float32", 4, [-1.0, 1.0]),
+]
 
 
 def probe(count):
@@ -168,8 +193,13 @@ def main():
     out["saved"] = packed_state()
     out["after"] = [encode(torch.randn(5)), encode(torch.rand(1000)), checksum()]
     torch.manual_seed(5)
-    out["large"] = [encode(torch.randperm(5000)), encode(torch.randn(70001)), encode(torch.rand(70001).double()),
-                    encode(torch.empty(70001, dtype=torch.float64).uniform_(-0.3, 0.9)), checksum()]
+    out["large"] = [
+        encode(torch.randperm(5000)),
+        encode(torch.randn(70001)),
+        encode(torch.rand(70001).double()),
+        encode(torch.empty(70001, dtype=torch.float64).uniform_(-0.3, 0.9)),
+        checksum(),
+    ]
     sys.stdout.write("{\n" + ",\n".join(f'"{key}": {lines(value)}' for key, value in out.items()) + "\n}\n")
 
 

@@ -36,7 +36,9 @@ class Sample:
     inplace: bool = True
 
     def __repr__(self) -> str:
-        shapes = ",".join("x".join(map(str, a.shape)) or "()" if isinstance(a, np.ndarray) else str(a)[:12] for a in self.args)
+        shapes = ",".join(
+            "x".join(map(str, a.shape)) or "()" if isinstance(a, np.ndarray) else str(a)[:12] for a in self.args
+        )
         return f"{self.key}-{self.fn}({shapes})"
 
 

@@ -22,8 +22,10 @@ SAMPLES: list[Sample] = [
     Sample("to_copy", "Tensor.to", (_n(2, 3), torch.float64), {"copy": True}, inplace=False),
     # the gradient of a broadcast sums, and the gradient of that expands
     *[Sample(key, "add", (_n(2, 3), _n(3))) for key in ("sum_to_size", "expand")],
-    *[Sample("as_strided", "as_strided", (_n(6), s, t, o)) for s, t, o in [
-        ((2, 3), (3, 1), 0), ((2, 2), (1, 1), 1), ((3,), (2,), 0), ((0,), (1,), 0), ((), (), 2)]],
+    *[
+        Sample("as_strided", "as_strided", (_n(6), s, t, o))
+        for s, t, o in [((2, 3), (3, 1), 0), ((2, 2), (1, 1), 1), ((3,), (2,), 0), ((0,), (1,), 0), ((), (), 2)]
+    ],
     Sample("as_strided_backward", "as_strided", (_n(4, 3), (2, 2), (3, 1), 1)),
     Sample("copy", "Tensor.copy_", (np.zeros(3, np.int64), np.arange(3)), grad=False),
     *[Sample("conj", "conj", (_n(3) + 1j * _n(3),)), Sample("conj", "conj", (_n(2, 2) + 1j,))],

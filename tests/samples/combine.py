@@ -29,13 +29,25 @@ def _i(*shape: int) -> Any:
 
 def _pairs(make: Any, other: Any) -> list[tuple[Any, ...]]:
     """Two tensors: equal shapes, broadcast both ways, 0-d, empty, not contiguous."""
-    return [(make(3, 4), other(3, 4)), (make(3, 1), other(1, 4)), (make(4), other(2, 3, 4)), (make(), other(3)),
-            (make(), other()), (make(0, 3), other(0, 3)), (make(4, 3).T, other(3, 8)[:, ::2])]
+    return [
+        (make(3, 4), other(3, 4)),
+        (make(3, 1), other(1, 4)),
+        (make(4), other(2, 3, 4)),
+        (make(), other(3)),
+        (make(), other()),
+        (make(0, 3), other(0, 3)),
+        (make(4, 3).T, other(3, 8)[:, ::2]),
+    ]
 
 
 def _threes(make: Any, other: Any) -> list[tuple[Any, ...]]:
-    return [(make(3, 4), make(3, 4), other(3, 4)), (make(4), make(3, 1), other(1, 4)), (make(), make(), other()),
-            (make(0), make(0), other(0)), (make(4, 3).T, make(3, 4), other(4))]
+    return [
+        (make(3, 4), make(3, 4), other(3, 4)),
+        (make(4), make(3, 1), other(1, 4)),
+        (make(), make(), other()),
+        (make(0), make(0), other(0)),
+        (make(4, 3).T, make(3, 4), other(4)),
+    ]
 
 
 SAMPLES: list[Sample] = [
@@ -53,15 +65,24 @@ SAMPLES: list[Sample] = [
     # a step of one unit in the last place has no numeric gradient
     *[Sample("nextafter", "nextafter", p, grad=False) for p in _pairs(_n, _n)],
     *[Sample(name, name, p, grad=False) for name in ("gcd", "lcm") for p in _pairs(_i, _i)],
-    *[Sample("heaviside", "heaviside", p, grad=False, inplace=False)
-      for p in [*_pairs(_n, _n), (np.array([0.0, -0.0, 1.0]), _n(3))]],
-    *[Sample("lerp", "lerp", p) for p in _threes(_n, _n)], Sample("lerp", "lerp", (_c(3), _c(3), _c(3))),
+    *[
+        Sample("heaviside", "heaviside", p, grad=False, inplace=False)
+        for p in [*_pairs(_n, _n), (np.array([0.0, -0.0, 1.0]), _n(3))]
+    ],
+    *[Sample("lerp", "lerp", p) for p in _threes(_n, _n)],
+    Sample("lerp", "lerp", (_c(3), _c(3), _c(3))),
     *[Sample("lerp.number", "lerp", (x, y, w)) for x, y in _pairs(_n, _n) for w in (0.3, 0.8)],
     Sample("lerp.number", "lerp", (_c(3), _c(3), 0.3)),
-    *[Sample("addcmul", "addcmul", p, {"value": v}) for p in [*_threes(_n, _n), (_c(3), _c(3), _c(3))]
-      for v in (1, 0.5)],
-    *[Sample("addcdiv", "addcdiv", p, {"value": v}) for p in [*_threes(_n, _p), (_c(3), _c(3), _c(3) + 3)]
-      for v in (1, 0.5)],
+    *[
+        Sample("addcmul", "addcmul", p, {"value": v})
+        for p in [*_threes(_n, _n), (_c(3), _c(3), _c(3))]
+        for v in (1, 0.5)
+    ],
+    *[
+        Sample("addcdiv", "addcdiv", p, {"value": v})
+        for p in [*_threes(_n, _p), (_c(3), _c(3), _c(3) + 3)]
+        for v in (1, 0.5)
+    ],
     # ------------------------------------------------------------ complex numbers
     *[Sample("view_as_real", "view_as_real", (x,)) for x in (_c(3), _c(), _c(0), _c(2, 6)[:, ::2], _c(4, 3).T)],
     *[Sample("view_as_complex", "view_as_complex", (x,)) for x in (_n(3, 2), _n(2), _n(0, 2), _n(3, 4)[:, :2])],

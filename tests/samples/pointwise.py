@@ -21,23 +21,78 @@ def _c(*shape: int) -> Any:
     return np.asarray(_g.uniform(0.2, 0.8, size=shape) + 1j * _g.uniform(-0.8, 0.8, size=shape))
 
 
-_ANY = ("exp", "expm1", "exp2", "sin", "cos", "atan", "sinh", "cosh", "tanh", "asinh", "sigmoid", "sinc", "deg2rad",
-        "rad2deg", "erf", "erfc", "i0")
+_ANY = (
+    "exp",
+    "expm1",
+    "exp2",
+    "sin",
+    "cos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "sigmoid",
+    "sinc",
+    "deg2rad",
+    "rad2deg",
+    "erf",
+    "erfc",
+    "i0",
+)
 _POSITIVE = ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "lgamma", "digamma")
 _SMALL = ("tan", "asin", "acos", "atanh", "erfinv")
-_ANALYTIC = ("exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin",
-             "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "sinc")
+_ANALYTIC = (
+    "exp",
+    "expm1",
+    "exp2",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "sigmoid",
+    "sinc",
+)
 _STEPS = ("sign", "ceil", "floor", "trunc", "round", "frac")
 _ODD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 2.5, -2.5, 0.5])
 _INTEGERS = np.array([-2, 0, 3])
 _NONE = ("bessel_j0", "bessel_j1", "modified_bessel_i0", "modified_bessel_i1", "spherical_bessel_j0", "airy_ai")
-_RIGHT = ("bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0",
-          "scaled_modified_bessel_k1")
+_RIGHT = (
+    "bessel_y0",
+    "bessel_y1",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
+    "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1",
+)
 _POLYNOMIALS = (
-    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
-    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
-    "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l",
-    "legendre_polynomial_p")
+    "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w",
+    "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w",
+    "hermite_polynomial_h",
+    "hermite_polynomial_he",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+)
 
 SAMPLES: list[Sample] = [
     *[Sample(name, name, (x,)) for name in _ANY for x in _u(-2, 2)],
@@ -62,16 +117,27 @@ SAMPLES: list[Sample] = [
     # ------------------------------------------------------------ special functions
     *[Sample("polygamma", "polygamma", (n, x), inplace=False) for n in (0, 1, 2, 3) for x in _u(0.5, 3)],
     *[Sample("mvlgamma", "mvlgamma", (x, p)) for p in (1, 3) for x in _u(2, 4)],
-    *[Sample("special_" + name, "special." + name, (x,)) for name in ("i0e", "i1", "i1e", "erfcx", "log_ndtr")
-      for x in _u(-2, 2)],
+    *[
+        Sample("special_" + name, "special." + name, (x,))
+        for name in ("i0e", "i1", "i1e", "erfcx", "log_ndtr")
+        for x in _u(-2, 2)
+    ],
     *[Sample("special_ndtri", "special.ndtri", (x,)) for x in _u(0.1, 0.9)],
     *[Sample("special_entr", "special.entr", (x,)) for x in _u(0.1, 2)],
-    *[Sample("special_zeta", "special.zeta", (x, y), grad=False) for x, y in [
-        (_g.uniform(1.5, 3, size=(2, 3)), _g.uniform(0.5, 3, size=3)), (2.5, _g.uniform(0.5, 3, size=3))]],
-    *[Sample(name, name, (x, y), grad=False, inplace=False) for name in ("igamma", "igammac") for x, y in [
-        (_g.uniform(0.5, 3, size=(2, 3)), _g.uniform(0.5, 3, size=3)), (np.array(1.5), np.array(0.5))]],
+    *[
+        Sample("special_zeta", "special.zeta", (x, y), grad=False)
+        for x, y in [(_g.uniform(1.5, 3, size=(2, 3)), _g.uniform(0.5, 3, size=3)), (2.5, _g.uniform(0.5, 3, size=3))]
+    ],
+    *[
+        Sample(name, name, (x, y), grad=False, inplace=False)
+        for name in ("igamma", "igammac")
+        for x, y in [(_g.uniform(0.5, 3, size=(2, 3)), _g.uniform(0.5, 3, size=3)), (np.array(1.5), np.array(0.5))]
+    ],
     *[Sample("special_" + name, "special." + name, (x,), grad=False) for name in _NONE for x in _u(-3, 3)],
     *[Sample("special_" + name, "special." + name, (x,), grad=False) for name in _RIGHT for x in _u(0.3, 3)],
-    *[Sample("special_" + name, "special." + name, (x, n), grad=False) for name in _POLYNOMIALS
-      for x, n in [(_g.uniform(-1, 1, size=(3, 1)), np.arange(5.0)), (_g.uniform(-1, 1, size=3), 4)]],
+    *[
+        Sample("special_" + name, "special." + name, (x, n), grad=False)
+        for name in _POLYNOMIALS
+        for x, n in [(_g.uniform(-1, 1, size=(3, 1)), np.arange(5.0)), (_g.uniform(-1, 1, size=3), 4)]
+    ],
 ]

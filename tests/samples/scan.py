@@ -40,6 +40,8 @@ SAMPLES: list[Sample] = [
     Sample("cumsum", "cumulative_trapezoid", (_n(3, 4), _n(4))),
     *[Sample("sum.dim", "trapezoid", (_n(3, 4),), k) for k in ({}, {"dx": 0.5}, {"dim": 0})],
     Sample("sum.dim", "trapezoid", (_n(3, 4), _n(4))),
-    *[Sample("sub", "diff", (_n(3, 4),), k) for k in ({}, {"n": 2}, {"dim": 0}, {"prepend": _n(3, 1), "append": _n(3,
-        2)})],
+    *[
+        Sample("sub", "diff", (_n(3, 4),), k)
+        for k in ({}, {"n": 2}, {"dim": 0}, {"prepend": _n(3, 1), "append": _n(3, 2)})
+    ],
 ]

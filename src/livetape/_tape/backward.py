@@ -34,7 +34,18 @@ ones: Final = np.ones
 class Task:
     """One walk: what it keeps, what it returns, and the vertices it has notes on."""
 
-    __slots__ = ("accumulate", "create", "finished", "keep", "number", "overflow", "pruned", "ready", "results", "visited")
+    __slots__ = (
+        "accumulate",
+        "create",
+        "finished",
+        "keep",
+        "number",
+        "overflow",
+        "pruned",
+        "ready",
+        "results",
+        "visited",
+    )
 
     def __init__(self, keep: bool, create: bool, accumulate: bool, captures: int) -> None:
         state.walks += 1
@@ -289,8 +300,12 @@ class Task:
         elif self.create:
             total = primitives.add(before, grad)
             exclusive = False
-        elif slot.owned and before.dtype is grad.dtype and before.array.shape == grad.array.shape and \
-                before.array.flags.writeable:
+        elif (
+            slot.owned
+            and before.dtype is grad.dtype
+            and before.array.shape == grad.array.shape
+            and before.array.flags.writeable
+        ):
             add_arrays(before.array, grad.array, out=before.array)
             total = before
             exclusive = True
@@ -334,8 +349,9 @@ class Task:
                         hook(leaf)
 
 
-def is_exclusive(grad: TensorBase, found: list[TensorBase | None], grads: list[TensorBase | None], owned: bool,
-                 alone: bool) -> bool:
+def is_exclusive(
+    grad: TensorBase, found: list[TensorBase | None], grads: list[TensorBase | None], owned: bool, alone: bool
+) -> bool:
     """Whether nobody but the receiver of ``grad`` sees its memory.
 
     A formula returns something new, or its incoming gradient or a view of it, which is the receiver's own if the
@@ -380,8 +396,10 @@ def order(vertex: Vertex) -> int:
 def freed_error(node: Node) -> RuntimeError:
     """Torch's error for a second walk, with a note on the node that was freed."""
     error = RuntimeError(FREED)
-    error.add_note(f"livetape: {type(node).__name__} let go of its saved tensors in an earlier backward(). Call backward "
-                   "once for each forward pass, or pass retain_graph=True to all but the last call.")
+    error.add_note(
+        f"livetape: {type(node).__name__} let go of its saved tensors in an earlier backward(). Call backward "
+        "once for each forward pass, or pass retain_graph=True to all but the last call."
+    )
     return error
 
 
@@ -456,8 +474,9 @@ def checked_replacement(hook: Any, before: TensorBase, after: TensorBase) -> Ten
     """A hook may replace a gradient by one of the same type and size."""
     name = getattr(hook, "__name__", type(hook).__name__)
     if after.dtype is not before.dtype:
-        raise RuntimeError(f"hook '{name}' has changed the type of value (was {primitives_type(before)} got "
-                           f"{primitives_type(after)})")
+        raise RuntimeError(
+            f"hook '{name}' has changed the type of value (was {primitives_type(before)} got {primitives_type(after)})"
+        )
     if shape_of(after) != shape_of(before):
         raise RuntimeError(f"hook '{name}' has changed the size of value")
     return after
@@ -504,8 +523,9 @@ def run_output_hooks(extras: NodeExtras, grads: list[TensorBase | None], enterin
     return ran
 
 
-def run_node_hooks(hooks: dict[int, Any], found: list[TensorBase | None],
-                   grads: list[TensorBase | None]) -> list[TensorBase | None]:
+def run_node_hooks(
+    hooks: dict[int, Any], found: list[TensorBase | None], grads: list[TensorBase | None]
+) -> list[TensorBase | None]:
     """Give a node's results to its hooks, each of which may replace them."""
     for hook in list(hooks.values()):
         given = hook(tuple(found), tuple(grads))
@@ -513,15 +533,18 @@ def run_node_hooks(hooks: dict[int, Any], found: list[TensorBase | None],
             replaced = list(given) if isinstance(given, (tuple, list)) else [given]
             if len(replaced) != len(found):
                 name = getattr(hook, "__name__", type(hook).__name__)
-                raise RuntimeError(f"hook '{name}' has returned an incorrect number of values (got {len(replaced)}, but "
-                                   f"expected {len(found)})")
+                raise RuntimeError(
+                    f"hook '{name}' has returned an incorrect number of values (got {len(replaced)}, but "
+                    f"expected {len(found)})"
+                )
             found = replaced
     return found
 
 
 # ---------------------------------------------------------------- the way in
-def run_backward(roots: list[Any], root_grads: list[Any], keep: bool, create: bool, inputs: list[Any] | None,
-                 accumulate: bool) -> list[Any]:
+def run_backward(
+    roots: list[Any], root_grads: list[Any], keep: bool, create: bool, inputs: list[Any] | None, accumulate: bool
+) -> list[Any]:
     """Walk from ``roots`` (edges) with ``root_grads`` (tensors); return the gradients of ``inputs`` (edges), if any.
 
     With ``accumulate`` the leaves receive theirs in .grad: all of them, or those among ``inputs``.

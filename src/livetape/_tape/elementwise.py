@@ -215,9 +215,13 @@ class Elementwise(Op):
         plan = self.plan(mask)
         if plan.count == 0 and not state.watching:
             return
-        if plan.count != 1 or state.watching or state.hooking != 0 or (
-            isinstance(a, TensorBase) and (a.version is not None or a.base is not None or a.inference)) or (
-            isinstance(b, TensorBase) and (b.version is not None or b.base is not None or b.inference)):
+        if (
+            plan.count != 1
+            or state.watching
+            or state.hooking != 0
+            or (isinstance(a, TensorBase) and (a.version is not None or a.base is not None or a.inference))
+            or (isinstance(b, TensorBase) and (b.version is not None or b.base is not None or b.inference))
+        ):
             self.save(node, (a, b), (result,), mask)
         elif plan.kind == INPUT:
             node._saved = plan.only(a if plan.index == 0 else b)

@@ -7,6 +7,7 @@ from typing import Any
 from livetape._tape.modes import state
 from livetape._tape.tensor import Node, TensorBase, shape_of
 from livetape.dtypes import SCALAR_TYPE
+import itertools
 
 
 def type_name(value: Any) -> str:
@@ -27,8 +28,9 @@ def broadcast_error(left: tuple[int, ...], right: tuple[int, ...]) -> RuntimeErr
         p = left[i] if -i <= len(left) else 1
         q = right[i] if -i <= len(right) else 1
         if p != q and p != 1 and q != 1:
-            return RuntimeError(f"The size of tensor a ({p}) must match the size of tensor b ({q}) "
-                                f"at non-singleton dimension {n + i}")
+            return RuntimeError(
+                f"The size of tensor a ({p}) must match the size of tensor b ({q}) at non-singleton dimension {n + i}"
+            )
     return RuntimeError(f"shapes {list(left)} and {list(right)} do not broadcast")
 
 
@@ -36,7 +38,7 @@ def binary_error(name: str, *values: Any) -> Exception:
     """What torch raises for tensors whose shapes do not broadcast, with a note on the shapes."""
     shapes = [tuple(shape_of(v)) for v in values if isinstance(v, TensorBase)]
     error: Exception = RuntimeError(f"{name}: invalid arguments")
-    for left, right in zip(shapes, shapes[1:]):
+    for left, right in itertools.pairwise(shapes):
         found = broadcast_error(left, right)
         if "must match" in str(found):
             error = found
@@ -95,14 +97,19 @@ def check_expands(name: str, target: TensorBase, other: TensorBase) -> None:
 
 def _changed(description: str, found: int, expected: int) -> RuntimeError:
     if state.anomaly is None:
-        hint = ("enable anomaly detection to find the operation that failed to compute its gradient, with "
-                "torch.autograd.set_detect_anomaly(True, check_nan=False).")
+        hint = (
+            "enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        )
     else:
-        hint = ("the backtrace further above shows the operation that failed to compute its gradient. The variable in "
-                "question was changed in there or anywhere later. Good luck!")
+        hint = (
+            "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+            "question was changed in there or anywhere later. Good luck!"
+        )
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"{description} is at version {found}; expected version {expected} instead. Hint: {hint}")
+        f"{description} is at version {found}; expected version {expected} instead. Hint: {hint}"
+    )
 
 
 def _described(tensor: TensorBase) -> str:
@@ -113,7 +120,8 @@ def _note_change(error: RuntimeError, node: Node) -> None:
     where = line_of(node)
     error.add_note(
         f"livetape: {type(node).__name__} saved this value{' at ' + where if where else ''} and needs it unchanged. "
-        "Replace the in-place change by one that makes a new tensor (y = y + 1 for y += 1), or change a clone().")
+        "Replace the in-place change by one that makes a new tensor (y = y + 1 for y += 1), or change a clone()."
+    )
     if not where:
         error.add_note("livetape: livetape.inspect.record_lines(True) adds the line to every node.")
 
@@ -137,5 +145,7 @@ def result_version_error(node: Node, tensor: TensorBase, output: int, found: int
 
 def shape_mismatch(leaf: TensorBase, grad: TensorBase) -> RuntimeError:
     """A gradient that does not fit its leaf."""
-    return RuntimeError(f"Function AccumulateGrad returned an invalid gradient at index 0 - got {list(shape_of(grad))} but "
-                        f"expected shape compatible with {list(shape_of(leaf))}")
+    return RuntimeError(
+        f"Function AccumulateGrad returned an invalid gradient at index 0 - got {list(shape_of(grad))} but "
+        f"expected shape compatible with {list(shape_of(leaf))}"
+    )

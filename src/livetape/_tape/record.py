@@ -56,7 +56,8 @@ copyto: Final = np.copyto
 INFERENCE_SAVED: Final = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
     "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
-    "`torch.no_grad()` instead of `torch.inference_mode()`.")
+    "`torch.no_grad()` instead of `torch.inference_mode()`."
+)
 
 
 def argument_names(fn: Callable[..., Any]) -> tuple[str, ...]:
@@ -82,7 +83,9 @@ class Formula:
 
     __slots__ = ("count", "fn", "inputs", "needs", "takes_all")
 
-    def __init__(self, fn: Callable[..., Any], inputs: tuple[int, ...], needs: tuple[int, ...], takes_all: bool) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], inputs: tuple[int, ...], needs: tuple[int, ...], takes_all: bool
+    ) -> None:
         self.fn = fn
         self.inputs = inputs  # positions of the inputs whose gradients it gives
         self.needs = needs  # positions in Op.saved
@@ -204,7 +207,7 @@ class Op:
             self.plans[mask] = known
         return known
 
-    def derivative(op, /, **formulas: Any) -> Op:  # noqa: N805 - `self` is the name of an input
+    def derivative(op, /, **formulas: Any) -> Op:
         """Declare a formula for each input, by name: ``op.derivative(self=lambda grad, other: grad * other)``."""
         for name, fn in formulas.items():
             if name == "tangent":
@@ -279,12 +282,19 @@ class Op:
         """`run` for the usual row: tensors in, one tensor out."""
         first = values[0]
         out: Any
-        if self.quick is not None and isinstance(first, TensorBase) and first.dtype.category == FLOAT and len(values) == 1:
+        if (
+            self.quick is not None
+            and isinstance(first, TensorBase)
+            and first.dtype.category == FLOAT
+            and len(values) == 1
+        ):
             out = self.quick(first.array)
         elif len(values) == 2 and len(self.tensor_at) == 2:
             second = values[1]
-            out = self.kernel(first.array if isinstance(first, TensorBase) else first,
-                              second.array if isinstance(second, TensorBase) else second)
+            out = self.kernel(
+                first.array if isinstance(first, TensorBase) else first,
+                second.array if isinstance(second, TensorBase) else second,
+            )
         else:
             out = self.kernel(*self.arrays(values))
         result = wrap_like(out, first if isinstance(first, TensorBase) else None)
@@ -320,8 +330,10 @@ class Op:
         if count == 1:
             node._edges = (edge_of(values[self.tensor_at[0]]),)
         elif count == 2:
-            node._edges = (edge_of(values[self.tensor_at[0]]) if mask & 1 else None,
-                           edge_of(values[self.tensor_at[1]]) if mask & 2 else None)
+            node._edges = (
+                edge_of(values[self.tensor_at[0]]) if mask & 1 else None,
+                edge_of(values[self.tensor_at[1]]) if mask & 2 else None,
+            )
         else:
             edges: list[Any] = []
             bit = 1
@@ -581,8 +593,12 @@ class Op:
             if saved.kind == INPUT:
                 value = values[saved.index]
                 target: TensorBase = values[0]
-                if value is target or (isinstance(value, TensorBase) and value.version is not None
-                                       and value.version is target.version and saved.index == 0):
+                if value is target or (
+                    isinstance(value, TensorBase)
+                    and value.version is not None
+                    and value.version is target.version
+                    and saved.index == 0
+                ):
                     copy = wrap(target.array.copy(), target.dtype, target._size)
                     copy.node = target.node
                     copy.output_nr = target.output_nr
@@ -669,8 +685,7 @@ class Op:
             return self.unpacking_once(node, grads, wanted)
         return self.backward_of(node, grads, wanted)
 
-    def unpacking_once(self, node: Node, grads: list[TensorBase | None],
-                       wanted: list[bool]) -> list[TensorBase | None]:
+    def unpacking_once(self, node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
         """`backward_of`, where several formulas that ask for the same name share one call of the unpack hook."""
         kept: list[Packed] = [value for value in node._saved or () if isinstance(value, Packed)]
         try:
@@ -811,7 +826,8 @@ def run_pack_hook(pack: Any, tensor: TensorBase) -> Any:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
             "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you "
-            "need to perform in-place operations on the input to a pack hook.")
+            "need to perform in-place operations on the input to a pack hook."
+        )
     return packed
 
 
@@ -821,8 +837,9 @@ def run_unpack_hook(packed: Packed) -> TensorBase:
         return packed.found
     found = packed.unpack(packed.value)
     if not isinstance(found, TensorBase):
-        raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-                        f"{type(found).__name__}")
+        raise TypeError(
+            f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found).__name__}"
+        )
     if packed.remember:
         packed.found = found
     return found

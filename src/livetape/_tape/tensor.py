@@ -65,8 +65,19 @@ class Node(Vertex):
     leaf tensor. ``_saved`` holds what the derivative asked for, in the order of the operation's saved names.
     """
 
-    __slots__ = ("_code", "_counters", "_edges", "_extras", "_freed", "_lasti", "_metas", "_op", "_saved", "_sequence",
-                 "_versions")
+    __slots__ = (
+        "_code",
+        "_counters",
+        "_edges",
+        "_extras",
+        "_freed",
+        "_lasti",
+        "_metas",
+        "_op",
+        "_saved",
+        "_sequence",
+        "_versions",
+    )
 
     def __init__(self) -> None:
         self.slot = None
@@ -126,8 +137,21 @@ class TensorBase(Vertex):
     The attributes are the tape's own view of a tensor; `Tensor` adds torch's properties and methods.
     """
 
-    __slots__ = ("_gradient", "array", "base", "creation", "dtype", "extras", "inference", "node", "output_nr",
-                 "_size", "recorded", "version", "view_version")
+    __slots__ = (
+        "_gradient",
+        "_size",
+        "array",
+        "base",
+        "creation",
+        "dtype",
+        "extras",
+        "inference",
+        "node",
+        "output_nr",
+        "recorded",
+        "version",
+        "view_version",
+    )
 
     def __init__(self, *args: Any) -> None:
         self.slot = None
@@ -278,6 +302,3 @@ def tensor_extras(tensor: TensorBase) -> TensorExtras:
         tensor.extras = TensorExtras()
     extras: TensorExtras = tensor.extras
     return extras
-
-
-

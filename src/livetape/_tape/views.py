@@ -27,8 +27,20 @@ from livetape.dtypes import SCALAR_TYPE, can_cast, dtype
 class Primitives:
     """The few operations that the tape itself needs. The table gives them at import."""
 
-    __slots__ = ("add", "as_strided", "as_strided_op", "cast", "clone", "clone_as", "conj", "copy_", "gradients",
-                 "layout_of", "sum_to", "zeros")
+    __slots__ = (
+        "add",
+        "as_strided",
+        "as_strided_op",
+        "cast",
+        "clone",
+        "clone_as",
+        "conj",
+        "copy_",
+        "gradients",
+        "layout_of",
+        "sum_to",
+        "zeros",
+    )
 
     def __init__(self) -> None:
         self.add: Any = None  # (tensor, tensor)
@@ -51,7 +63,8 @@ FREED: Final = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
     "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-    "after calling backward.")
+    "after calling backward."
+)
 
 
 def edge_of(tensor: TensorBase) -> Any:
@@ -117,21 +130,25 @@ def rebase_error(view: TensorBase, indirect: bool) -> RuntimeError:
     creation = view.creation
     if creation == MULTI_OUTPUT:
         return RuntimeError(
-            text + " This view is the output of a function that returns multiple views. Such functions do not allow the "
-            "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
+            text
+            + " This view is the output of a function that returns multiple views. Such functions do not allow the "
+            "output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
     if creation == IN_FUNCTION:
         return RuntimeError(
             text + " This view was created inside a custom Function (or because an input was returned as-is) and the "
             "autograd logic to handle view+inplace would override the custom backward associated with the custom "
             "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
-            "output of the custom Function.")
+            "output of the custom Function."
+        )
     mode, where = ("no_grad mode", "no_grad") if creation == NO_GRAD else ("inference mode", "inference_mode")
     now = "with grad mode enabled" if creation == NO_GRAD else "in normal mode"
     return RuntimeError(
         f"A view was created in {mode} and {change} modified inplace {now}. Given that this use case is ambiguous and "
         "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside "
         f"the {where} block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
-        "tracked).")
+        "tracked)."
+    )
 
 
 def check_inplace(target: TensorBase, recording: bool) -> None:
@@ -139,7 +156,8 @@ def check_inplace(target: TensorBase, recording: bool) -> None:
     if target.inference and not is_inferring():
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
+            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
     base = target.base
     if recording:
         if base is not None:
@@ -148,7 +166,8 @@ def check_inplace(target: TensorBase, recording: bool) -> None:
             refresh_view(target)
             if (base.recorded and base.node is None) or (target.recorded and target.node is None):
                 raise RuntimeError(
-                    "a view of a leaf Variable that requires grad is being used in an in-place operation.")
+                    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+                )
         elif target.recorded and target.node is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     array = target.array
@@ -157,7 +176,8 @@ def check_inplace(target: TensorBase, recording: bool) -> None:
             if stride == 0 and extent > 1:
                 raise RuntimeError(
                     "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                    "location. Please clone() the tensor before performing the operation.")
+                    "location. Please clone() the tensor before performing the operation."
+                )
 
 
 def check_rebase(target: TensorBase) -> None:
@@ -169,11 +189,13 @@ def check_rebase(target: TensorBase) -> None:
 def check_out_shape(target: TensorBase, out: Any, kind: dtype) -> None:
     """Raise torch's error if ``out``, of dtype ``kind``, cannot be written into the target."""
     if not can_cast(kind, target.dtype):
-        raise RuntimeError(f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type "
-                           f"{SCALAR_TYPE[target.dtype]}")
+        raise RuntimeError(
+            f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type {SCALAR_TYPE[target.dtype]}"
+        )
     if out.shape != target.array.shape:
-        raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
-                           f"{list(out.shape)}")
+        raise RuntimeError(
+            f"output with shape {list(target.array.shape)} doesn't match the broadcast shape {list(out.shape)}"
+        )
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

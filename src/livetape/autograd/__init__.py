@@ -19,9 +19,25 @@ from livetape.autograd.grad_mode import (
 from livetape.autograd.gradcheck import gradcheck, gradgradcheck
 from livetape.gradients import backward, grad
 
-__all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "grad", "grad_mode",
-           "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-           "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled"]
+__all__ = [
+    "Function",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "function",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
 
 # Imported when first asked for.
 _MODULES = {"anomaly_mode", "forward_ad", "functional", "graph", "variable"}

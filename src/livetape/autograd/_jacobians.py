@@ -57,20 +57,27 @@ def _slopes(low: list[Any], high: list[Any], eps: float, index: Any) -> list[Any
         where = "" if index is None else f" on index {index}"
         text = f"when inputs are perturbed{where} by {eps}, but got:"
         if a.dtype != b.dtype:
-            raise AssertionError(f"Expected `func` to return outputs with the same dtype {text} dtypes "
-                                 f"{from_array(a).dtype!r} and {from_array(b).dtype!r}.")
+            raise AssertionError(
+                f"Expected `func` to return outputs with the same dtype {text} dtypes "
+                f"{from_array(a).dtype!r} and {from_array(b).dtype!r}."
+            )
         if a.shape != b.shape:
-            raise AssertionError(f"Expected `func` to return outputs with the same shape {text} shapes "
-                                 f"torch.Size({list(a.shape)}) and torch.Size({list(b.shape)}).")
+            raise AssertionError(
+                f"Expected `func` to return outputs with the same shape {text} shapes "
+                f"torch.Size({list(a.shape)}) and torch.Size({list(b.shape)})."
+            )
         if a.dtype == np.bool_:
-            raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                               "`logical_xor()` operator instead.")
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                "`logical_xor()` operator instead."
+            )
         found.append(((b - a) / (2 * eps)).reshape(-1))
     return found
 
 
-def _element_slopes(fn: Callable[..., Any], inputs: Sequence[Any], array: Any, index: Any, step: Any,
-                    eps: float) -> list[Any]:
+def _element_slopes(
+    fn: Callable[..., Any], inputs: Sequence[Any], array: Any, index: Any, step: Any, eps: float
+) -> list[Any]:
     """The slopes at one element, which is moved in the input's own memory and put back."""
     before = array[index]
     try:
@@ -97,8 +104,9 @@ def numerical(fn: Callable[..., Any], inputs: Sequence[Any], moved: Any, eps: fl
     return Difference(parts[0], parts[1] if len(parts) > 1 else None)
 
 
-def numerical_along(fn: Callable[..., Any], inputs: Sequence[Any], moved: Any, direction: Any,
-                    eps: float) -> Difference:
+def numerical_along(
+    fn: Callable[..., Any], inputs: Sequence[Any], moved: Any, direction: Any, eps: float
+) -> Difference:
     """The derivatives of all outputs along a direction: one array, or a pair for a complex input."""
     array = moved.array
     before = array.copy()

@@ -112,11 +112,15 @@ def _warn(node: Any) -> None:
     known = _metadata(node)
     start = f"Error detected in {node.name()}. "
     if _TRACE not in known:
-        warnings.warn(start + "No forward pass information available. Enable detect anomaly during forward pass for "
-                      "more information.", stacklevel=2)
+        warnings.warn(
+            start + "No forward pass information available. Enable detect anomaly during forward pass for "
+            "more information.",
+            stacklevel=2,
+        )
     else:
-        warnings.warn(start + "Traceback of forward call that caused the error:\n" + "".join(known[_TRACE]),
-                      stacklevel=2)
+        warnings.warn(
+            start + "Traceback of forward call that caused the error:\n" + "".join(known[_TRACE]), stacklevel=2
+        )
     node = known.get(_PARENT)
     while node is not None:
         known = _metadata(node)
@@ -124,8 +128,10 @@ def _warn(node: Any) -> None:
         if _TRACE not in known:
             warnings.warn(start + "No forward pass information available.", stacklevel=2)
         else:
-            warnings.warn(start + "Traceback of forward call that induced the previous calculation:\n" +
-                          "".join(known[_TRACE]), stacklevel=2)
+            warnings.warn(
+                start + "Traceback of forward call that induced the previous calculation:\n" + "".join(known[_TRACE]),
+                stacklevel=2,
+            )
         node = known.get(_PARENT)
 
 
@@ -146,8 +152,9 @@ _lines_before = [False]
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Switch anomaly mode, for all threads (source: ``torch.set_anomaly_enabled``)."""
     if type(enabled) is not bool:
-        raise TypeError("set_anomaly_enabled(): argument 'enabled' (position 1) must be bool, not "
-                        f"{type(enabled).__name__}")
+        raise TypeError(
+            f"set_anomaly_enabled(): argument 'enabled' (position 1) must be bool, not {type(enabled).__name__}"
+        )
     if enabled:
         if state.anomaly is None:
             _lines_before[0] = state.watching
@@ -192,8 +199,11 @@ class detect_anomaly:
         self.prev = is_anomaly_enabled()
         self.check_nan = check_nan
         self.prev_check_nan = is_anomaly_check_nan_enabled()
-        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
-                      "enabled for debugging.", stacklevel=2)
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
+            "enabled for debugging.",
+            stacklevel=2,
+        )
 
     def __enter__(self) -> None:
         self.prev = is_anomaly_enabled()

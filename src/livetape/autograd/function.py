@@ -72,16 +72,19 @@ class FunctionCtx(GradNode):
         """Save tensors for ``backward``, where they are found in ``ctx.saved_tensors``, checked for changes."""
         for i, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, TensorBase):
-                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type "
-                                f"{type(tensor).__name__}")
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {i} is of type {type(tensor).__name__}"
+                )
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Save tensors for ``jvp``."""
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, TensorBase):
-                raise TypeError("save_for_forward expects all arguments to be tensors; you should save non-tensors as "
-                                "attributes on ctx.")
+                raise TypeError(
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as "
+                    "attributes on ctx."
+                )
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
@@ -94,8 +97,12 @@ class FunctionCtx(GradNode):
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Accepted for compatibility."""
-        warnings.warn("mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
-                      "calls to `set_()` are not tracked", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
+            "calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether gradients that nothing has reached are given to ``backward`` as zeros (the default) or as None."""
@@ -175,8 +182,11 @@ class FunctionCtx(GradNode):
                 continue
             nr = next((k for k, o in enumerate(outputs) if o is tensor), None)
             if hooks is not None:
-                kept.append(packed(hooks, tensor, edge_of(tensor)) if nr is None else
-                            _PackedOutput(packed(hooks, tensor, None), nr))
+                kept.append(
+                    packed(hooks, tensor, edge_of(tensor))
+                    if nr is None
+                    else _PackedOutput(packed(hooks, tensor, None), nr)
+                )
             elif nr is not None:
                 kept.append(_SavedOutput(tensor, nr))
             else:
@@ -196,8 +206,10 @@ class FunctionCtx(GradNode):
         backward = cls.backward
         if cls.vjp is not Function.vjp:
             if backward is not Function.backward:
-                raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should "
-                                   "only implement one of them.")
+                raise RuntimeError(
+                    "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should "
+                    "only implement one of them."
+                )
             backward = cls.vjp
         found = backward(self, *given)
         results = list(found) if isinstance(found, tuple) else [found]
@@ -209,15 +221,18 @@ class FunctionCtx(GradNode):
         if len(results) > count and all(r is None for r in results[count:]):
             del results[count:]
         if len(results) != count:
-            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {count}, got "
-                               f"{len(results)})")
+            raise RuntimeError(
+                f"function {name} returned an incorrect number of gradients (expected {count}, got {len(results)})"
+            )
         found: list[Any] = [None] * count
         for i, (g, meta) in enumerate(zip(results, self._input_metas)):
             if g is None:
                 continue
             if meta is None:
-                raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but the "
-                                   "corresponding forward input was not a Variable")
+                raise RuntimeError(
+                    f"function {name} returned a gradient different than None at position {i + 1}, but the "
+                    "corresponding forward input was not a Variable"
+                )
             if not isinstance(g, TensorBase):
                 raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
             if not wanted[i]:
@@ -225,8 +240,10 @@ class FunctionCtx(GradNode):
             size, kind = meta
             if shape_of(g) != size:
                 if not _expands(size, shape_of(g)):
-                    raise RuntimeError(f"Function {name} returned an invalid gradient at index {i} - got {list(shape_of(g))} "
-                                       f"but expected shape compatible with {list(size)}")
+                    raise RuntimeError(
+                        f"Function {name} returned an invalid gradient at index {i} - got {list(shape_of(g))} "
+                        f"but expected shape compatible with {list(size)}"
+                    )
                 g = sum_to(g, size)
             if g.dtype is not kind:
                 g = cast(g, kind)
@@ -278,9 +295,13 @@ class Function(metaclass=_FunctionMeta):
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
-                      "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
-                      "version of PyTorch.", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(_LEGACY)
@@ -298,30 +319,39 @@ class Function(metaclass=_FunctionMeta):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradients of all arguments; to be overridden."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to "
-                                  "use it with backward mode AD.")
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to "
+            "use it with backward mode AD."
+        )
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name for `backward`."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to "
-                                  "use it with backward mode AD.")
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to "
+            "use it with backward mode AD."
+        )
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the outputs, for forward mode; to be overridden."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward "
-                                  "mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         """The operation on a batch; to be overridden."""
-        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
-                                  "generate_vmap_rule=True.")
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
+        )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` and append a node whose derivative is ``backward``."""
+        if local.transforms and cls.setup_context is Function.setup_context:
+            raise RuntimeError(_NEEDS_SETUP)
         if state.interposed:
             interposers = local.interposers
             if interposers:
@@ -363,8 +393,13 @@ class Function(metaclass=_FunctionMeta):
         return tuple(wrapped) if isinstance(output, tuple) else wrapped[0]
 
 
-_LEGACY = ("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
-           "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
+_NEEDS_SETUP = (
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+    "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
+_LEGACY = (
+    "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
+    "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+)
 
 
 def _contains(tensors: tuple[Any, ...], tensor: Any) -> bool:
@@ -377,7 +412,8 @@ def _wrapped(ctx: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], record
         if not _contains(outputs, tensor):
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
-                "modified inplace must all be outputs of the Function.")
+                "modified inplace must all be outputs of the Function."
+            )
         if not _contains(inputs, tensor):
             raise RuntimeError("mark_dirty only accepts input tensors, but argument is not an input")
     wrapped: list[Any] = []
@@ -467,7 +503,9 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         if not recording or not any(isinstance(a, TensorBase) and needs_gradient(a) for a in args):
             return outputs
         results = outputs if isinstance(outputs, tuple) else (outputs,)
-        node = _ErrorNode("trying to differentiate twice a function that was marked with @once_differentiable", len(results))
+        node = _ErrorNode(
+            "trying to differentiate twice a function that was marked with @once_differentiable", len(results)
+        )
         marked: list[Any] = []
         edges = []
         for result in results:

@@ -28,15 +28,18 @@ def _as_tuple(value: Any, what: str, caller: str) -> tuple[bool, tuple[Any, ...]
     for k, one in enumerate(found):
         if not isinstance(one, TensorBase):
             which = f"the value at index {k}" if is_tuple else f"the given {what}"
-            raise TypeError(f"The {what} given to {caller} must be either a Tensor or a tuple of Tensors but {which} "
-                            f"has type {type(one)}.")
+            raise TypeError(
+                f"The {what} given to {caller} must be either a Tensor or a tuple of Tensors but {which} "
+                f"has type {type(one)}."
+            )
     return is_tuple, found
 
 
 def _fresh(tensors: Sequence[Any], create_graph: bool, need_graph: bool) -> tuple[Any, ...]:
     """The inputs as tensors of this call's own, so that nothing is accumulated into the caller's."""
-    return tuple([t.view_as(t) if create_graph and t.requires_grad else detach(t).requires_grad_(need_graph)
-                  for t in tensors])
+    return tuple(
+        [t.view_as(t) if create_graph and t.requires_grad else detach(t).requires_grad_(need_graph) for t in tensors]
+    )
 
 
 def _finished(value: Any, create_graph: bool) -> Any:
@@ -73,8 +76,10 @@ def _vector_of_inputs(v: Any, inputs: tuple[Any, ...], is_tuple: bool, caller: s
     """The vector to multiply with, of the inputs' sizes; None is allowed for a single number."""
     if v is None:
         if len(inputs) != 1 or inputs[0].array.size != 1:
-            raise RuntimeError("The vector v can only be None if the input to the user-provided function is a single "
-                               "Tensor with a single element.")
+            raise RuntimeError(
+                "The vector v can only be None if the input to the user-provided function is a single "
+                "Tensor with a single element."
+            )
         return None
     v = _fresh(_as_tuple(v, "v", caller)[1], create_graph, False)
     _check_v(v, inputs, is_tuple)
@@ -91,40 +96,59 @@ def _check_depends(tensors: Sequence[Any], stage: str, strict: bool) -> None:
         if tensor.requires_grad:
             continue
         if stage == "outputs":
-            raise RuntimeError(f"Output {k} of the user-provided function does not require gradients. The outputs must "
-                               "be computed in a differentiable manner from the input when running in strict mode.")
+            raise RuntimeError(
+                f"Output {k} of the user-provided function does not require gradients. The outputs must "
+                "be computed in a differentiable manner from the input when running in strict mode."
+            )
         if stage == "grad_inputs":
-            raise RuntimeError(f"The gradient with respect to input {k} is independent of the inputs of the "
-                               f"user-provided function. {_STRICT}.")
+            raise RuntimeError(
+                f"The gradient with respect to input {k} is independent of the inputs of the "
+                f"user-provided function. {_STRICT}."
+            )
         if stage == "jacobian":
             raise RuntimeError(
                 "While computing the hessian, found that the jacobian of the user-provided function with respect to "
                 f"input {k} is independent of the input. {_STRICT}. You should ensure that your function is twice "
                 "differentiable and that the jacobian depends on the inputs (this would be violated by a linear "
-                "function for example).")
+                "function for example)."
+            )
         raise RuntimeError(
             f"The hessian of the user-provided function with respect to input {k} is independent of the input. "
             f"{_STRICT}. You should ensure that your function is thrice differentiable and that the hessian depends on "
-            "the inputs.")
+            "the inputs."
+        )
 
 
-def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], seeds: Sequence[Any] | None = None,
-               create_graph: bool = False, retain_graph: bool | None = None) -> tuple[Any, ...]:
+def _gradients(
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    seeds: Sequence[Any] | None = None,
+    create_graph: bool = False,
+    retain_graph: bool | None = None,
+) -> tuple[Any, ...]:
     """As `grad`, for outputs of which some may not require a gradient; None for inputs that play no part."""
     kept = [k for k, o in enumerate(outputs) if o is not None and o.requires_grad]
     if not kept:
         return (None,) * len(inputs)
-    return grad([outputs[k] for k in kept], inputs, None if seeds is None else [seeds[k] for k in kept],
-                create_graph=create_graph, retain_graph=retain_graph, allow_unused=True)
+    return grad(
+        [outputs[k] for k in kept],
+        inputs,
+        None if seeds is None else [seeds[k] for k in kept],
+        create_graph=create_graph,
+        retain_graph=retain_graph,
+        allow_unused=True,
+    )
 
 
 _INDEPENDENT = {
     "back": "The output of the user-provided function is independent of input {}. " + _STRICT + ".",
     "back_trick": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using "
-                  "the double backward trick to compute forward mode gradients. " + _STRICT + ".",
+    "the double backward trick to compute forward mode gradients. " + _STRICT + ".",
     "double_back": "The jacobian of the user-provided function is independent of input {}. " + _STRICT + ".",
-    "double_back_trick": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian. " +
-                         _STRICT + " as it prevents from using the double backward trick to replace forward mode AD."}
+    "double_back_trick": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian. "
+    + _STRICT
+    + " as it prevents from using the double backward trick to replace forward mode AD.",
+}
 
 
 def _filled(grads: Sequence[Any], like: Sequence[Any], strict: bool, create_graph: bool, stage: str) -> tuple[Any, ...]:
@@ -137,15 +161,18 @@ def _filled(grads: Sequence[Any], like: Sequence[Any], strict: bool, create_grap
             given = _zeros(tensor)
         elif strict and create_graph and not given.requires_grad:
             what = "hessian" if "double" in stage else "jacobian"
-            raise RuntimeError(f"The {what} of the user-provided function is independent of input {k}. {_STRICT} when "
-                               "create_graph=True.")
+            raise RuntimeError(
+                f"The {what} of the user-provided function is independent of input {k}. {_STRICT} when "
+                "create_graph=True."
+            )
         found.append(given)
     return tuple(found)
 
 
 # ---------------------------------------------------------------- products with the Jacobian
-def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> tuple[Any, Any]:
+def vjp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """The outputs of ``func``, and ``v`` times its Jacobian (source: ``torch.autograd.functional.vjp``).
 
     inputs          a tensor or a tuple of tensors
@@ -166,16 +193,21 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
             v = _fresh(_as_tuple(v, "v", "vjp")[1], create_graph, False)
             _check_v(v, outputs, is_output_tuple)
         elif len(outputs) != 1 or outputs[0].array.size != 1:
-            raise RuntimeError("The vector v can only be None if the user-provided function returns a single Tensor "
-                               "with a single element.")
+            raise RuntimeError(
+                "The vector v can only be None if the user-provided function returns a single Tensor "
+                "with a single element."
+            )
     with set_grad_enabled(create_graph or local.grad):
         found = _filled(_gradients(outputs, inputs, v, create_graph), inputs, strict, create_graph, "back")
-    return (_unpacked(_finished(outputs, create_graph), is_output_tuple),
-            _unpacked(_finished(found, create_graph), is_input_tuple))
+    return (
+        _unpacked(_finished(outputs, create_graph), is_output_tuple),
+        _unpacked(_finished(found, create_graph), is_input_tuple),
+    )
 
 
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> tuple[Any, Any]:
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """The outputs of ``func``, and its Jacobian times ``v`` (source: ``torch.autograd.functional.jvp``).
 
     Arguments as for `vjp`, with ``v`` like the inputs. Two backward passes: the gradient is linear in the gradient it
@@ -196,8 +228,10 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         _check_depends(backward, "grad_inputs", strict)
     with set_grad_enabled(create_graph or local.grad):
         found = _filled(_gradients(backward, seeds, v, create_graph), outputs, strict, create_graph, "back_trick")
-    return (_unpacked(_finished(outputs, create_graph), is_output_tuple),
-            _unpacked(_finished(found, create_graph), is_output_tuple))
+    return (
+        _unpacked(_finished(outputs, create_graph), is_output_tuple),
+        _unpacked(_finished(found, create_graph), is_output_tuple),
+    )
 
 
 # ---------------------------------------------------------------- products with the Hessian
@@ -212,8 +246,9 @@ def _scalar_output(value: Any, caller: str, strict: bool) -> Any:
     return value
 
 
-def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> tuple[Any, Any]:
+def vhp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """The value of a scalar ``func``, and ``v`` times its Hessian (source: ``torch.autograd.functional.vhp``).
 
     >>> import livetape as torch
@@ -232,8 +267,9 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _finished(output, create_graph), _unpacked(_finished(found, create_graph), is_tuple)
 
 
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> tuple[Any, Any]:
+def hvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """The value of a scalar ``func``, and its Hessian times ``v`` (source: ``torch.autograd.functional.hvp``).
 
     `vhp` gives the same wherever the Hessian is symmetric, with one pass less.
@@ -273,18 +309,27 @@ def _rows(output: Any, at: int, inputs: tuple[Any, ...], create_graph: bool, str
         for i, given in enumerate(_row(output, inputs, k, create_graph)):
             if given is None:
                 if strict:
-                    raise RuntimeError(f"Output {at} of the user-provided function is independent of input {i}. "
-                                       f"{_STRICT}.")
+                    raise RuntimeError(
+                        f"Output {at} of the user-provided function is independent of input {i}. {_STRICT}."
+                    )
                 given = _zeros(inputs[i])
             elif strict and create_graph and not given.requires_grad:
-                raise RuntimeError(f"The jacobian of the user-provided function is independent of input {at}. "
-                                   f"{_STRICT} when create_graph=True.")
+                raise RuntimeError(
+                    f"The jacobian of the user-provided function is independent of input {at}. "
+                    f"{_STRICT} when create_graph=True."
+                )
             columns[i].append(given)
     return tuple([stack(rows, 0).view((*shape_of(output), *shape_of(i))) for rows, i in zip(columns, inputs)])
 
 
-def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
-             vectorize: bool = False, strategy: str = "reverse-mode") -> Any:
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """The Jacobian of ``func``: for each output and input a tensor of the output's shape followed by the input's.
 
     Source: ``torch.autograd.functional.jacobian``. A tuple of inputs gives a tuple, of outputs a tuple of those.
@@ -297,33 +342,41 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
             [0., 4.]])
     """
     if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function '
-                             'has more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, '
-                             'prefer to use "reverse-mode".')
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function '
+            'has more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, '
+            'prefer to use "reverse-mode".'
+        )
     caller = "torch.autograd.functional.jacobian"
     forward = strategy == "forward-mode"
     if forward:
         other = 'strategy="forward-mode"` are not supported together (yet). Please either set'
         if create_graph:
-            raise NotImplementedError(f"{caller}: `create_graph=True` and `{other} `create_graph=False` or "
-                                      '`strategy="reverse-mode"`.')
+            raise NotImplementedError(
+                f'{caller}: `create_graph=True` and `{other} `create_graph=False` or `strategy="reverse-mode"`.'
+            )
         if strict:
             raise RuntimeError(f'{caller}: `strict=True` and `{other} `strict=False` or `strategy="reverse-mode"`.')
         if not vectorize:
-            raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly "
-                                      "implemented for `vectorize=True`.")
+            raise NotImplementedError(
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly "
+                "implemented for `vectorize=True`."
+            )
     with enable_grad():
         is_input_tuple, inputs = _as_tuple(inputs, "inputs", "jacobian")
         inputs = _fresh(inputs, create_graph, True)
         is_output_tuple, outputs = _as_tuple(func(*inputs), _OUTPUTS, "jacobian")
         _check_depends(outputs, "outputs", strict)
         if vectorize and strict:
-            raise RuntimeError(f"{caller}: `strict=True` and `vectorized=True` are not supported together. Please "
-                               "either set `strict=False` or `vectorize=False`.")
+            raise RuntimeError(
+                f"{caller}: `strict=True` and `vectorized=True` are not supported together. Please "
+                "either set `strict=False` or `vectorize=False`."
+            )
         for output in outputs:
             if output.is_complex() and output.requires_grad and not vectorize:
-                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
-                                   f"{output.dtype!r}")
+                raise RuntimeError(
+                    f"grad can be implicitly created only for real scalar outputs but got {output.dtype!r}"
+                )
         found = [_rows(output, k, inputs, create_graph, strict) for k, output in enumerate(outputs)]
         found = [_finished(rows, create_graph) for rows in found]
     if forward and is_input_tuple:  # torch returns lists here
@@ -332,8 +385,14 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
     return _unpacked(each, is_output_tuple)
 
 
-def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
-            vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode") -> Any:
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
     """The Hessian of a scalar ``func`` (source: ``torch.autograd.functional.hessian``); arguments as for `jacobian`.
 
     A tuple of inputs gives a tuple of tuples.

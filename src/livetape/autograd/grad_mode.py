@@ -47,9 +47,13 @@ class _ModeContext:
 def decorated(make: Any, target: Any) -> Any:
     """``target`` (a function, generator function or class) run inside a context from ``make()``."""
     if isinstance(target, type):
-        warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
-                      "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
-                      "the `__init__` method and nothing else.", FutureWarning, stacklevel=3)
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+            "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
+            "the `__init__` method and nothing else.",
+            FutureWarning,
+            stacklevel=3,
+        )
         target.__init__ = decorated(make, target.__init__)  # type: ignore[misc]
         return target
     if _is_generator(target):
@@ -96,7 +100,7 @@ def _generator(make: Any, target: Any) -> Any:
     return inside
 
 
-class no_grad(_ModeContext):  # noqa: N801 - torch's name
+class no_grad(_ModeContext):
     """Operations inside append nothing to the tape (source: ``torch.no_grad``).
 
     >>> import livetape as torch
@@ -120,14 +124,14 @@ class no_grad(_ModeContext):  # noqa: N801 - torch's name
         self._enter(False, local.inference)
 
 
-class enable_grad(no_grad):  # noqa: N801 - torch's name
+class enable_grad(no_grad):
     """Operations inside are recorded, also within `no_grad` (source: ``torch.enable_grad``)."""
 
     def __enter__(self) -> None:
         self._enter(True, local.inference)
 
 
-class set_grad_enabled(_ModeContext):  # noqa: N801 - torch's name
+class set_grad_enabled(_ModeContext):
     """Switch recording on or off: at once as a call, or for a block (source: ``torch.set_grad_enabled``)."""
 
     def __init__(self, mode: bool) -> None:
@@ -156,7 +160,7 @@ class set_grad_enabled(_ModeContext):  # noqa: N801 - torch's name
         return type(self)(self.mode)
 
 
-class inference_mode(_ModeContext):  # noqa: N801 - torch's name
+class inference_mode(_ModeContext):
     """As `no_grad`, and the tensors made inside can never be recorded (source: ``torch.inference_mode``)."""
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -177,7 +181,7 @@ class inference_mode(_ModeContext):  # noqa: N801 - torch's name
         return type(self)(self.mode)
 
 
-class set_multithreading_enabled(_ModeContext):  # noqa: N801 - torch's name
+class set_multithreading_enabled(_ModeContext):
     """Accepted for compatibility: the walk runs in the calling thread (source: the torch class of that name)."""
 
     def __init__(self, mode: bool) -> None:

@@ -40,13 +40,15 @@ _NOT_REENTRANT = (
     "- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test\n"
     "  to have `gradcheck_nondet_tol=<tol>`.\n"
     "- is a Module test (e.g., in common_nn.py), then modify the corresponding\n"
-    "  module_test entry to have `gradcheck_nondet_tol=<tol>`\n")
+    "  module_test entry to have `gradcheck_nondet_tol=<tol>`\n"
+)
 
 _FAST_MODE = (
     "\nThe above quantities relating the numerical and analytical jacobians are computed \n"
     "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background \n"
     "about fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
-    "Numerical:\n {}\nAnalytical:\n{}\n\nThe max per-element difference (slow mode) is: {}.\n")
+    "Numerical:\n {}\nAnalytical:\n{}\n\nThe max per-element difference (slow mode) is: {}.\n"
+)
 
 _SLOW_PASSES = (
     "Fast gradcheck failed but element-wise differences are small. This means that the\n"
@@ -59,17 +61,33 @@ _SLOW_PASSES = (
     "- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test\n"
     "  to have `gradcheck_fast_mode=False`\n"
     "- is a Module test (e.g., in common_nn.py), then modify the corresponding\n"
-    "  module_test entry to have `gradcheck_fast_mode=False`")
+    "  module_test entry to have `gradcheck_fast_mode=False`"
+)
 
-_UNDEFINED = (' undefined output grads. Please look at "Notes about undefined output gradients" in '
-              '"tools/autograd/derivatives.yaml"')
+_UNDEFINED = (
+    ' undefined output grads. Please look at "Notes about undefined output gradients" in '
+    '"tools/autograd/derivatives.yaml"'
+)
 
 
-def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-              raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-              check_grad_dtypes: bool = False, check_batched_grad: bool = False,
-              check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True,
-              fast_mode: bool = False, masked: bool | None = None) -> bool:
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
     """Whether the derivatives of ``func`` at ``inputs`` agree with differences (source: ``torch.autograd.gradcheck``).
 
     inputs               a tensor or a sequence; those that require a gradient are checked, and should be float64 or
@@ -110,8 +128,17 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
 class _Check:
     """One call of gradcheck: the function, its inputs and the tolerances."""
 
-    def __init__(self, fn: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
-                 nondet_tol: float, fast: bool, dtypes: bool) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        inputs: tuple[Any, ...],
+        eps: float,
+        atol: float,
+        rtol: float,
+        nondet_tol: float,
+        fast: bool,
+        dtypes: bool,
+    ) -> None:
         self.fn = fn
         self.inputs = inputs
         self.eps = eps
@@ -173,11 +200,13 @@ class _Check:
             if a.size and np.abs(a - b).max() > self.nondet_tol:
                 raise GradcheckError(_NOT_REENTRANT.format(self.nondet_tol))
 
-    def _compare(self, analytic: Any, numeric: Any, output: int, input: int, part: str, complex_one: bool,
-                 forward: bool) -> None:
+    def _compare(
+        self, analytic: Any, numeric: Any, output: int, input: int, part: str, complex_one: bool, forward: bool
+    ) -> None:
         if not _close(analytic, numeric, self.rtol, self.atol):
             raise GradcheckError(
-                _mismatch(from_array(analytic), from_array(numeric), output, input, part, complex_one, forward))
+                _mismatch(from_array(analytic), from_array(numeric), output, input, part, complex_one, forward)
+            )
 
     # ------------------------------------------------------------ fast mode
     def _along(self, forward: bool, backward: bool) -> None:
@@ -210,8 +239,10 @@ class _Check:
         directions = [draw.of_input(i.array) for i in self.moved]
         outputs = [_part(o, part) for o in self.outputs]
         weights = [draw.vector(o.array) for o in outputs]
-        found = [jacobians.numerical_along(self.fn, self.inputs, moved, u, self.eps)
-                 for moved, u in zip(self.moved, directions)]
+        found = [
+            jacobians.numerical_along(self.fn, self.inputs, moved, u, self.eps)
+            for moved, u in zip(self.moved, directions)
+        ]
         for k, output in enumerate(outputs):
             v = weights[k]
             first = jacobians.analytical_along(output, self.moved, v)
@@ -274,8 +305,10 @@ class _Check:
         """Gradients that nothing has reached, all at once and one at a time, give none or zeros."""
         count = len(self.outputs)
         for missing in [None] if count < 2 else [None, *range(count)]:
-            outputs = [_without_gradient(o) if missing is None or k == missing else o
-                       for k, o in enumerate(differentiable(self.fn(*self.inputs)))]
+            outputs = [
+                _without_gradient(o) if missing is None or k == missing else o
+                for k, o in enumerate(differentiable(self.fn(*self.inputs)))
+            ]
             if not outputs:
                 continue
             try:
@@ -286,14 +319,19 @@ class _Check:
             for given in grads:
                 if given is not None and np.any(given.array != 0):
                     _warn_undefined()
-                    raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are "
-                                         "undefined or zero." + _UNDEFINED.partition(".")[2])
+                    raise GradcheckError(
+                        "Expected all input grads to be undefined or zero when all output grads are "
+                        "undefined or zero." + _UNDEFINED.partition(".")[2]
+                    )
 
 
 def _warn_undefined() -> None:
-    warnings.warn("Backwards compatibility: New undefined gradient support checking feature is enabled by default, but "
-                  "it may break existing callers of this function. If this is true for you, you can call this function "
-                  'with "check_undefined_grad=False" to disable the feature', stacklevel=4)
+    warnings.warn(
+        "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but "
+        "it may break existing callers of this function. If this is true for you, you can call this function "
+        'with "check_undefined_grad=False" to disable the feature',
+        stacklevel=4,
+    )
 
 
 class _UndefinedGrad(node_class("UndefinedGradBackward")):  # type: ignore[misc]
@@ -341,8 +379,10 @@ def _mismatch(analytic: Any, numeric: Any, output: int, input: int, part: str, c
     mode = "computed with forward mode " if forward else ""
     kind = "inputs" if forward else "outputs"
     prefix = f"While considering the {part} part of complex {kind} only, " if complex_one and part else ""
-    return (f"{prefix}Jacobian {mode}mismatch for output {output} with respect to input {input},\n"
-            f"numerical:{numeric}\nanalytical:{analytic}\n")
+    return (
+        f"{prefix}Jacobian {mode}mismatch for output {output} with respect to input {input},\n"
+        f"numerical:{numeric}\nanalytical:{analytic}\n"
+    )
 
 
 def _check_inputs(inputs: tuple[Any, ...]) -> None:
@@ -353,25 +393,44 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
             continue
         found = True
         if input.array.dtype not in (np.float64, np.complex128):
-            warnings.warn(f"Input #{k} requires gradient and is not a double precision floating point or complex. This "
-                          "check will likely fail if all the inputs are not of double precision floating point or "
-                          "complex. ", stacklevel=4)
+            warnings.warn(
+                f"Input #{k} requires gradient and is not a double precision floating point or complex. This "
+                "check will likely fail if all the inputs are not of double precision floating point or "
+                "complex. ",
+                stacklevel=4,
+            )
         if input.array.size and any(s == 0 and n > 1 for s, n in zip(input.array.strides, input.array.shape)):
             raise RuntimeError(
                 f"The {k}th input has a dimension with stride 0. gradcheck only supports inputs that are "
                 "non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous "
-                "on the input before passing it to gradcheck.")
+                "on the input before passing it to gradcheck."
+            )
     if not found:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have "
-                         "requires_grad=True.")
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
 
 
 # ---------------------------------------------------------------- second order
-def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,
-                  atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False,
-                  raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-                  check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False,
-                  check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
     """As `gradcheck` for the gradients of ``func`` (source: ``torch.autograd.gradgradcheck``).
 
     grad_outputs    the incoming gradients; default: random ones in [-1, 1)
@@ -395,16 +454,28 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     count = len(seeds)
 
     def gradients(*args: Any) -> tuple[Any, ...]:
-        given, weights = args[:len(args) - count], args[len(args) - count:]
+        given, weights = args[: len(args) - count], args[len(args) - count :]
         outputs = differentiable(func(*given))
         moved = [g for g in given if isinstance(g, TensorBase) and g.requires_grad]  # type: ignore[attr-defined]
         found = grad(outputs, moved, weights, create_graph=True, allow_unused=True)
         return tuple([g for g in found if g is not None])
 
-    return gradcheck(gradients, inputs + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-                     nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad,
-                     check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad, fast_mode=fast_mode,
-                     check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, masked=masked)
+    return gradcheck(
+        gradients,
+        inputs + seeds,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        fast_mode=fast_mode,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        masked=masked,
+    )
 
 
 def _uniform(shape: tuple[int, ...], kind: Any) -> Any:

@@ -16,8 +16,17 @@ from livetape.hooks import RemovableHandle
 from livetape.ops.basics import detach
 from livetape.ops.nodes import GradNode as Node
 
-__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
-           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
@@ -74,7 +83,8 @@ class saved_tensors_hooks:
             raise TypeError(
                 "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types "
                 "are supported:\n    1. (arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\n"
-                f"Invoked with: {pack!r}, {unpack!r}")
+                f"Invoked with: {pack!r}, {unpack!r}"
+            )
         push_saved_hooks(pack, unpack)
 
     def __exit__(self, *error: object) -> None:
@@ -131,8 +141,10 @@ class _AllowMutationOnSavedContext:
         """The copy."""
         found = self.cloned.get(kept)
         if found is None:
-            raise AssertionError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which "
-                                 "the graph was originally recorded.")
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which "
+                "the graph was originally recorded."
+            )
         return found
 
 
@@ -199,8 +211,9 @@ class _Gathering:
         self.pending = pending
 
 
-def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], *,
-                             mode: str = "all") -> RemovableHandle:
+def register_multi_grad_hook(
+    tensors: Sequence[Any], fn: Callable[[Any], None], *, mode: str = "all"
+) -> RemovableHandle:
     """Call ``fn`` with the gradients of several tensors once in a backward (source: the torch function of that name).
 
     mode    "all": when all are there, with a list that has None for those without; "any": at the first, with it alone

@@ -8,7 +8,7 @@ from livetape._tape import explain
 from livetape._tape.modes import state
 
 
-class record_lines:  # noqa: N801 - used as a statement and as a context manager
+class record_lines:
     """Let every node remember the line that made it; errors then name the lines.
 
     ``record_lines(True)`` switches it on, ``record_lines(False)`` off, ``with record_lines():`` for a block. It is off by

@@ -16,11 +16,14 @@ STATE_SIZE = 5056
 WORDS = 624
 
 # torch.get_rng_state(): the engine, Box-Muller's second normal as a double, and the same as a float.
-_LAYOUT = np.dtype({
-    "names": ["seed", "left", "seeded", "next", "key", "spare", "has_spare", "spare_float", "has_spare_float"],
-    "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", WORDS), "<f8", "<i4", "<f4", "u1"],
-    "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
-    "itemsize": STATE_SIZE})
+_LAYOUT = np.dtype(
+    {
+        "names": ["seed", "left", "seeded", "next", "key", "spare", "has_spare", "spare_float", "has_spare_float"],
+        "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", WORDS), "<f8", "<i4", "<f4", "u1"],
+        "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
+        "itemsize": STATE_SIZE,
+    }
+)
 
 _LOW_HALF = slice(0, None, 2) if sys.byteorder == "little" else slice(1, None, 2)
 _UINT32 = np.dtype(np.uint32)
@@ -104,8 +107,10 @@ class BitSource:
         if array.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         if array.size != STATE_SIZE:
-            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_SIZE} but found the input RNG state "
-                               f"size to be {array.size}")
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_SIZE} but found the input RNG state "
+                f"size to be {array.size}"
+            )
         state = np.frombuffer(array.tobytes(), _LAYOUT)[0]
         left, following = int(state["left"]), int(state["next"])
         if not (state["seeded"] and 0 < left <= WORDS and following <= WORDS):
@@ -113,8 +118,10 @@ class BitSource:
         with self.lock:
             engine = self._start()
             # With one left, torch makes the next block before it gives a word: NumPy's position at the end.
-            engine.state = {"bit_generator": "MT19937", "state": {
-                "key": state["key"].astype(np.uint32), "pos": WORDS if left == 1 else following}}
+            engine.state = {
+                "bit_generator": "MT19937",
+                "state": {"key": state["key"].astype(np.uint32), "pos": WORDS if left == 1 else following},
+            }
             self.seed = int(state["seed"])
             self.spare = float(state["spare"]) if state["has_spare"] else None
             self.spare_float = float(state["spare_float"]) if state["has_spare_float"] else None

@@ -15,16 +15,32 @@ F4, F8, I4 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32)
 CHUNK = 32768  # values made at a time, so that scratch stays in cache; a multiple of 16
 _EIGHT_FLOATS = np.dtype("V32")
 
-_LOG = [np.array(np.float32(c), F8) for c in (
-    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
-    2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)]
+_LOG = [
+    np.array(np.float32(c), F8)
+    for c in (
+        7.0376836292e-2,
+        -1.1514610310e-1,
+        1.1676998740e-1,
+        -1.2420140846e-1,
+        1.4249322787e-1,
+        -1.6668057665e-1,
+        2.0000714765e-1,
+        -2.4999993993e-1,
+        3.3333331174e-1,
+    )
+]
 _LN2_LOW, _LN2_HIGH = np.array(-2.12194440e-4, F4), np.array(0.693359375)
 _SQRT_HALF_BITS, _MANTISSA, _23 = np.array([0x3F3504F3, 0x007FFFFF, 23], I4)[:, None]
 
 # Row 0 is the cosine's polynomial, row 1 the sine's.
-_TRIG = [np.array(pair, np.float32).astype(F8).reshape(2, 1) for pair in (
-    (2.443315711809948e-5, -1.9515295891e-4), (-1.388731625493765e-3, 8.3321608736e-3),
-    (4.166664568298827e-2, -1.6666654611e-1))]
+_TRIG = [
+    np.array(pair, np.float32).astype(F8).reshape(2, 1)
+    for pair in (
+        (2.443315711809948e-5, -1.9515295891e-4),
+        (-1.388731625493765e-3, 8.3321608736e-3),
+        (4.166664568298827e-2, -1.6666654611e-1),
+    )
+]
 # Minus pi / 2 in three parts.
 _QUARTER_HIGH, _QUARTER_MIDDLE = np.array([-0.78515625 * 2, -2.4187564849853515625e-4 * 2], F4)[:, None]
 _QUARTER_LOW = np.array(np.float32(-3.77489497744594108e-8 * 2), F8)
@@ -119,7 +135,7 @@ def _cos_sin(theta: np.ndarray, wide: np.ndarray) -> np.ndarray:
 def blocks32(uniforms: np.ndarray) -> np.ndarray:
     """Standard normals from float32 uniforms in [0, 1), in place: 1-d, contiguous, a multiple of 16 long."""
     for start in range(0, len(uniforms), CHUNK):
-        part = uniforms[start:start + CHUNK]
+        part = uniforms[start : start + CHUNK]
         eights = part.view(_EIGHT_FLOATS).reshape(-1, 2)  # whole runs of eight move as one item
         count = len(part) // 2
         wide = np.empty((2, count), F8)
@@ -139,7 +155,7 @@ def blocks32(uniforms: np.ndarray) -> np.ndarray:
 def blocks64(uniforms: np.ndarray) -> np.ndarray:
     """The same from float64 uniforms, with the platform's log, sine and cosine as torch has it."""
     for start in range(0, len(uniforms), CHUNK):
-        eights = uniforms[start:start + CHUNK].reshape(-1, 2, 8)
+        eights = uniforms[start : start + CHUNK].reshape(-1, 2, 8)
         radius = 1.0 - eights[:, 0]
         np.log(radius, out=radius)
         radius *= -2.0

@@ -101,8 +101,9 @@ def multinomial(bits: BitSource, weights: np.ndarray, count: int, replacement: b
     if not 0 < weights.ndim <= 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if weights.dtype.name not in DIGITS:
-        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
-                           f"{SCALAR_NAME[weights.dtype.name]}")
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {SCALAR_NAME[weights.dtype.name]}"
+        )
     if count <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     categories = weights.shape[-1]
@@ -114,8 +115,9 @@ def multinomial(bits: BitSource, weights: np.ndarray, count: int, replacement: b
     if math.prod(shape) == 0:
         return np.empty(shape, I8)
     if categories == 0:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
-                           "identity.")
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     with np.errstate(invalid="ignore"):
         if not (weights.max() < np.inf and weights.min() >= 0):
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
@@ -139,7 +141,7 @@ def _without_replacement(bits: BitSource, weights: np.ndarray, count: int) -> np
     if race.dtype.itemsize == 2:
         race = race.astype(F4)
     race[np.isnan(race)] = np.inf
-    found = np.argsort(-race, axis=-1, kind="stable")[..., :count + 1]
+    found = np.argsort(-race, axis=-1, kind="stable")[..., : count + 1]
     ordered = np.take_along_axis(race, found, -1)
     found = found[..., :count].copy()
     tied = (ordered[..., 1:] == ordered[..., :-1]).any(-1)

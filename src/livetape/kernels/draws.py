@@ -18,17 +18,46 @@ BITS_53, _2_53 = np.uint64(2**53 - 1), 2.0**-53
 
 # How C++ names the types: the compiler's spelling, and torch's.
 CPP_NAME = {
-    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
-    "float16": "c10::Half", "float32": "float", "float64": "double", "bfloat16": "c10::BFloat16", "bool": "bool",
-    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "float16": "c10::Half",
+    "float32": "float",
+    "float64": "double",
+    "bfloat16": "c10::BFloat16",
+    "bool": "bool",
+    "uint16": "short unsigned int",
+    "uint32": "unsigned int",
+    "uint64": "long unsigned int",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 SCALAR_NAME = {
-    "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
-    "float32": "Float", "float64": "Double", "bfloat16": "BFloat16", "bool": "Bool", "uint16": "UInt16",
-    "uint32": "UInt32", "uint64": "UInt64", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "float16": "Half",
+    "float32": "Float",
+    "float64": "Double",
+    "bfloat16": "BFloat16",
+    "bool": "Bool",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}
 DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": float(np.finfo(F4).max),
-            "float64": float(np.finfo(F8).max)}
+LARGEST = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": float(np.finfo(F4).max),
+    "float64": float(np.finfo(F8).max),
+}
 REAL_OF = {"complex64": F4, "complex128": F8}
 
 
@@ -78,7 +107,7 @@ def unit32(bits: BitSource, count: int) -> np.ndarray:
     out = np.empty(count, F4)
     with bits.lock:
         for start in range(0, count, CHUNK):
-            part = out[start:start + CHUNK]
+            part = out[start : start + CHUNK]
             part[...] = (bits.words(len(part)) & BITS_24).view(I4)
             part *= _2_24
     return out
@@ -93,7 +122,7 @@ def unit64(bits: BitSource, count: int) -> np.ndarray:
     out = np.empty(count, F8)
     with bits.lock:
         for start in range(0, count, CHUNK):
-            part = out[start:start + CHUNK]
+            part = out[start : start + CHUNK]
             pairs = bits.pairs(len(part))
             pairs &= BITS_53
             part[...] = pairs.view(I8)  # processors convert signed integers faster
@@ -119,7 +148,7 @@ def fused(values: np.ndarray, scale: float, shift: float) -> np.ndarray:
             return values
         flat = values.reshape(-1)
         for start in range(0, len(flat), CHUNK):
-            part = flat[start:start + CHUNK]
+            part = flat[start : start + CHUNK]
             wide = part.astype(F8)
             wide *= float(scale4)  # exact: 24 bits by 24 bits
             wide += float(shift4)
@@ -133,7 +162,7 @@ def fused(values: np.ndarray, scale: float, shift: float) -> np.ndarray:
         return values
     flat = values.reshape(-1)
     for start in range(0, len(flat), CHUNK):
-        _fused64(flat[start:start + CHUNK], scale, shift)
+        _fused64(flat[start : start + CHUNK], scale, shift)
     return values
 
 

@@ -30,7 +30,7 @@ def _ranged(bits: BitSource, shape: Shape, dtype: np.dtype, base: int, span: int
     out = np.empty(count, dtype)
     with bits.lock:
         for start in range(0, count, CHUNK):
-            part = out[start:start + CHUNK]
+            part = out[start : start + CHUNK]
             part[...] = narrow(_shifted(bits, len(part), base, span), dtype)
     return out.reshape(shape)
 
@@ -59,8 +59,10 @@ def integers(bits: BitSource, shape: Shape, dtype: np.dtype, low: int, high: int
     if dtype.name in DIGITS:
         low, high = _raise_low(dtype, low), _lower_high(dtype, high)
         if low >= high:
-            raise RuntimeError("random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
-                               f"from={low} >= to={high}")
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
+                f"from={low} >= to={high}"
+            )
     _check_integers(dtype, low, high - 1)
     return _ranged(bits, shape, dtype, low, high - low)
 
@@ -73,16 +75,19 @@ def integers_from(bits: BitSource, shape: Shape, dtype: np.dtype, low: int) -> n
             if math.prod(shape) == 0:
                 return np.empty(shape, dtype)
             if dtype.name in ("uint8", "int8", "int16", "int32"):
-                raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and "
-                                   "bfloat16")
+                raise RuntimeError(
+                    "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16"
+                )
             raise not_implemented("random_full_64_bits_range_kernel_cpu", dtype)
         return _ranged(bits, shape, dtype, 0, 2**64)
     if digits:
         most = 2**digits
         low = _raise_low(dtype, low)
         if low >= most:
-            raise RuntimeError("random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to "
-                               f"dtype, but got from={low} > to_inc={most}")
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to "
+                f"dtype, but got from={low} > to_inc={most}"
+            )
     elif dtype.kind in "iub":
         most = 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
         most = -1 if most > _INT64_MAX else most  # as C++ converts uint64's largest
@@ -155,7 +160,10 @@ def _check_integers(dtype: np.dtype, low: int, most: int) -> None:
     if digits:
         for name, value in (("from", low), ("to - 1", most)):
             if abs(value) > 2**digits:
-                warnings.warn(f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
-                              f"{CPP_NAME[dtype.name]} can support discrete uniform distribution only within this "
-                              "range. This warning will become an error in version 1.7 release, please fix the code in "
-                              "advance", stacklevel=3)
+                warnings.warn(
+                    f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
+                    f"{CPP_NAME[dtype.name]} can support discrete uniform distribution only within this "
+                    "range. This warning will become an error in version 1.7 release, please fix the code in "
+                    "advance",
+                    stacklevel=3,
+                )

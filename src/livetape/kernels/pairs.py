@@ -23,7 +23,6 @@ def real(name: str, ufunc: Any) -> Callable[[Any, Any], Any]:
     return kernel
 
 
-
 def integers(name: str, ufunc: Any) -> Callable[[Any, Any], Any]:
     """A ufunc for integers alone."""
 
@@ -122,8 +121,16 @@ def addcdiv(x: Any, y: Any, z: Any, value: Any) -> Any:
     return x + quotient
 
 
-_C_TYPE = {"f": "float", "d": "double", "q": "int64_t", "l": "int64_t", "i": "int", "h": "int16_t", "b": "int8_t",
-           "B": "uint8_t"}
+_C_TYPE = {
+    "f": "float",
+    "d": "double",
+    "q": "int64_t",
+    "l": "int64_t",
+    "i": "int",
+    "h": "int16_t",
+    "b": "int8_t",
+    "B": "uint8_t",
+}
 
 
 def _number(kind: Any, value: Any) -> Any:

@@ -213,7 +213,7 @@ def product(x: Any, axes: Any, keepdims: bool, kind: Any) -> Any:
 def _row_products(x: Any) -> Any:
     while x.shape[-1] > 32:
         half = x.shape[-1] // 2
-        halves = x[..., :half] * x[..., half: 2 * half]
+        halves = x[..., :half] * x[..., half : 2 * half]
         if x.shape[-1] % 2:
             halves[..., 0] *= x[..., -1]
         x = halves

@@ -51,7 +51,7 @@ def _rejection(bits: BitSource, count: int, attempt: Attempt) -> np.ndarray:
         drawn = unit64(bits, 2 * min(count - done, _CHUNK))
         values, accepted = attempt(drawn[0::2], drawn[1::2])
         kept = values[accepted]
-        result[done:done + len(kept)] = kept
+        result[done : done + len(kept)] = kept
         done += len(kept)
     return result
 
@@ -149,11 +149,13 @@ def binomial(bits: BitSource, counts: np.ndarray, probabilities: np.ndarray) -> 
     """
     for name, given in (("count", counts), ("prob", probabilities)):
         if given.dtype.name not in DIGITS:
-            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: "
-                             f"{SCALAR_NAME[given.dtype.name]}")
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: {SCALAR_NAME[given.dtype.name]}"
+            )
     if counts.dtype != probabilities.dtype:
-        raise RuntimeError(f"Found dtype {SCALAR_NAME[probabilities.dtype.name]} but expected "
-                           f"{SCALAR_NAME[counts.dtype.name]}")
+        raise RuntimeError(
+            f"Found dtype {SCALAR_NAME[probabilities.dtype.name]} but expected {SCALAR_NAME[counts.dtype.name]}"
+        )
     counts, probabilities = np.broadcast_arrays(counts, probabilities)
     if counts.dtype.itemsize == 2:
         raise not_implemented("binomial_cpu", counts.dtype)
@@ -180,8 +182,18 @@ def binomial(bits: BitSource, counts: np.ndarray, probabilities: np.ndarray) -> 
     return made.astype(n.dtype).reshape(counts.shape)
 
 
-_STIRLING_TAIL = [0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
-                  0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287]
+_STIRLING_TAIL = [
+    0.0810614667953272,
+    0.0413406959554092,
+    0.0276779256849983,
+    0.02079067210376509,
+    0.0166446911898211,
+    0.0138761288230707,
+    0.0118967099458917,
+    0.0104112652619720,
+    0.00925546218271273,
+    0.00833056343336287,
+]
 
 
 def _stirling_tail(k: float) -> float:
@@ -218,15 +230,23 @@ class _Btrs:
         n, a, b, m, r = self.n[i], self.a[i], self.b[i], self.mode[i], self.odds[i]
         failures, next_k, rest = n - k + 1, k + 1, n - k
         if n >= 2**24:  # in float32, torch rounds these
-            failures, next_k, rest = (float(self.kind(self.kind(n) - self.kind(k)) + self.kind(1)),
-                                      float(self.kind(k) + self.kind(1)), float(self.kind(n) - self.kind(k)))
+            failures, next_k, rest = (
+                float(self.kind(self.kind(n) - self.kind(k)) + self.kind(1)),
+                float(self.kind(k) + self.kind(1)),
+                float(self.kind(n) - self.kind(k)),
+            )
         level = v * self.alpha[i] / (a / (us * us) + b)
         if not level:
             return True
         return math.log(level) <= (
-            (m + 0.5) * math.log((m + 1) / (r * (n - m + 1))) + self.next_n[i] * math.log((n - m + 1) / failures)
-            + (k + 0.5) * math.log(r * failures / next_k) + _stirling_tail(m) + _stirling_tail(n - m)
-            - _stirling_tail(k) - _stirling_tail(rest))
+            (m + 0.5) * math.log((m + 1) / (r * (n - m + 1)))
+            + self.next_n[i] * math.log((n - m + 1) / failures)
+            + (k + 0.5) * math.log(r * failures / next_k)
+            + _stirling_tail(m)
+            + _stirling_tail(n - m)
+            - _stirling_tail(k)
+            - _stirling_tail(rest)
+        )
 
     def attempt(self, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Many attempts at law 0."""
@@ -237,8 +257,9 @@ class _Btrs:
         possible = (k >= 0) & (k <= self.n[0])
         accepted = possible & (us >= 0.07) & (v <= self.bound[0])
         doubt = np.flatnonzero(possible & ~accepted)
-        accepted[doubt] = [self.judge(0, *open_) for open_ in zip(k[doubt].tolist(), us[doubt].tolist(),
-                                                                 v[doubt].tolist())]
+        accepted[doubt] = [
+            self.judge(0, *open_) for open_ in zip(k[doubt].tolist(), us[doubt].tolist(), v[doubt].tolist())
+        ]
         return k, accepted
 
     def one(self, i: int, uniforms: _Uniforms) -> float:

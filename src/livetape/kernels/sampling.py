@@ -45,9 +45,31 @@ from livetape.kernels.integers import integers, integers_from, random
 from livetape.kernels.rejection import binomial, dirichlet, poisson, standard_gamma
 
 __all__ = [
-    "BitSource", "arranged", "bernoulli", "bernoulli_from", "binomial", "cauchy", "dirichlet", "dropout_mask",
-    "exponential", "fill", "geometric", "integers", "integers_from", "log_normal", "memory_order", "multinomial",
-    "normal", "normal_around", "permutation", "poisson", "random", "standard_gamma", "uniform", "unit"]
+    "BitSource",
+    "arranged",
+    "bernoulli",
+    "bernoulli_from",
+    "binomial",
+    "cauchy",
+    "dirichlet",
+    "dropout_mask",
+    "exponential",
+    "fill",
+    "geometric",
+    "integers",
+    "integers_from",
+    "log_normal",
+    "memory_order",
+    "multinomial",
+    "normal",
+    "normal_around",
+    "permutation",
+    "poisson",
+    "random",
+    "standard_gamma",
+    "uniform",
+    "unit",
+]
 
 
 def uniform(bits: BitSource, shape: Shape, dtype: np.dtype, low: float = 0.0, high: float = 1.0) -> np.ndarray:
@@ -96,12 +118,15 @@ def _check_uniform(dtype: np.dtype, low: float, high: float) -> None:
         if not -most <= value <= most:
             raise RuntimeError(f"{name} is out of bounds for {CPP_NAME[dtype.name]}")
     if not low <= high:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={number(low)} > "
-                           f"to={number(high)}")
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={number(low)} > to={number(high)}"
+        )
     if not high - low <= most:
-        raise RuntimeError(f"uniform_ expects to-from <= std::numeric_limits<{SCALAR_NAME[dtype.name]}>::max(), but "
-                           f"found to={number(high)} and from={number(low)} which result in to-from to exceed the "
-                           "limit")
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{SCALAR_NAME[dtype.name]}>::max(), but "
+            f"found to={number(high)} and from={number(low)} which result in to-from to exceed the "
+            "limit"
+        )
 
 
 # ---------------------------------------------------------------- normals
@@ -137,14 +162,15 @@ def serial_normals(bits: BitSource, count: int) -> np.ndarray:
         radius = np.sqrt(-2.0 * np.log1p(-drawn[1::2]))
         theta = 2.0 * math.pi * drawn[0::2]
         np.multiply(radius, np.cos(theta), out=made[start::2])
-        np.multiply(radius, np.sin(theta), out=made[start + 1::2])
+        np.multiply(radius, np.sin(theta), out=made[start + 1 :: 2])
         if len(made) > count:
             bits.spare = float(made[-1])
     return made[:count]
 
 
-def normal(bits: BitSource, shape: Shape, dtype: np.dtype, mean: float = 0.0, std: float = 1.0,
-           serial: bool = False) -> np.ndarray:
+def normal(
+    bits: BitSource, shape: Shape, dtype: np.dtype, mean: float = 0.0, std: float = 1.0, serial: bool = False
+) -> np.ndarray:
     """``torch.randn`` and ``Tensor.normal_``: floating point or complex.
 
     ``serial`` says that the draw is meant for an array that is not C-contiguous: torch then draws one by one.
@@ -173,9 +199,9 @@ def normal(bits: BitSource, shape: Shape, dtype: np.dtype, mean: float = 0.0, st
             # torch makes the last sixteen anew rather than a shorter block. In half precision it draws nothing for the
             # shorter block; else its uniforms are drawn and lost.
             values = draw(bits, (whole if dtype.itemsize == 2 else count) + 16)
-            values[whole:whole + 16] = values[-16:].copy()
-            blocks(values[:whole + 16])
-            last = values[whole:whole + 16].copy()
+            values[whole : whole + 16] = values[-16:].copy()
+            blocks(values[: whole + 16])
+            last = values[whole : whole + 16].copy()
             values = values[:count]
             values[-16:] = last
     if std != 1.0 or mean != 0.0:
@@ -215,7 +241,7 @@ def bernoulli(bits: BitSource, shape: Shape, p: float, dtype: np.dtype = BOOL) -
     out = np.empty(count, dtype)
     with bits.lock:
         for start in range(0, count, CHUNK):
-            part = out[start:start + CHUNK]
+            part = out[start : start + CHUNK]
             pairs = bits.pairs(len(part))
             pairs &= BITS_53
             part[...] = pairs < threshold
@@ -235,8 +261,10 @@ def bernoulli_from(bits: BitSource, probabilities: np.ndarray, dtype: np.dtype |
     if probabilities.dtype.name not in DIGITS:
         raise not_implemented("bernoulli_tensor_cpu_p_", probabilities.dtype)
     if not (probabilities.min() >= 0 and probabilities.max() <= 1):
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
-                           "improved?  If so, please report an enhancement request to PyTorch.)")
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
+            "improved?  If so, please report an enhancement request to PyTorch.)"
+        )
     if probabilities.dtype.itemsize == 2:
         probabilities = probabilities.astype(F4)
     drawn = unit(bits, probabilities.shape, probabilities.dtype)
@@ -255,8 +283,10 @@ def dropout_mask(bits: BitSource, like: np.ndarray, p: float) -> np.ndarray:
 def exponential(bits: BitSource, shape: Shape, dtype: np.dtype, lambd: float = 1.0) -> np.ndarray:
     """``Tensor.exponential_``: -log1p(-u) / lambda."""
     if dtype.name not in DIGITS and math.prod(shape) > 0:
-        raise RuntimeError("Exponential distribution is a continuous probability distribution. dtype must be a "
-                           f"floating point but you specified {SCALAR_NAME[dtype.name]}")
+        raise RuntimeError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a "
+            f"floating point but you specified {SCALAR_NAME[dtype.name]}"
+        )
     if not lambd > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={number(lambd)}")
     values = unit(bits, shape)
@@ -285,8 +315,10 @@ def cauchy(bits: BitSource, shape: Shape, dtype: np.dtype, median: float = 0.0, 
     if not sigma > 0.0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={number(sigma)}")
     if dtype.name not in DIGITS:
-        raise RuntimeError("Cauchy distribution is a continuous probability distribution. dtype must be a floating "
-                           f"point but you specified {CPP_NAME[dtype.name]}")
+        raise RuntimeError(
+            "Cauchy distribution is a continuous probability distribution. dtype must be a floating "
+            f"point but you specified {CPP_NAME[dtype.name]}"
+        )
     values = unit(bits, shape)
     values -= 0.5
     values *= math.pi

@@ -24,7 +24,7 @@ def flat_places(shape: Any, key: tuple[Any, ...]) -> Any:
         if index.max(initial=-1) >= extent:
             raise IndexError("index is out of bounds")
         place = place * extent + index
-    inner = math.prod(shape[len(arrays):])
+    inner = math.prod(shape[len(arrays) :])
     if inner == 1:
         return place
     return place[..., None] * inner + np.arange(inner)
@@ -49,8 +49,9 @@ def add_at(total: Any, key: tuple[Any, ...], values: Any) -> Any:
     wanted = (*np.broadcast_shapes(*[k.shape for k in key[:arrays]]), *total.shape[arrays:])
     if have != wanted:
         values = np.broadcast_to(values, wanted)
-    np.add.at(total.reshape(-1), places.reshape(-1), np.ascontiguousarray(values).reshape(-1).astype(total.dtype,
-                                                                                                     copy=False))
+    np.add.at(
+        total.reshape(-1), places.reshape(-1), np.ascontiguousarray(values).reshape(-1).astype(total.dtype, copy=False)
+    )
     return total
 
 
@@ -148,9 +149,12 @@ def reduce_along(self: Any, dim: int, index: Any, src: Any, reduce: str, include
     if not index.size:
         return self.copy()
     if not self.ndim:
-        found = reduce_at_key(self.reshape(1), (index.reshape(-1),), src.reshape(-1)[:index.size], reduce, include_self)
+        found = reduce_at_key(
+            self.reshape(1), (index.reshape(-1),), src.reshape(-1)[: index.size], reduce, include_self
+        )
         return found.reshape(())
     if not index.ndim:
         index, src = index.reshape(1), src.reshape(-1)
-    return reduce_at_key(self, along(self.shape, dim, index), src[tuple([slice(n) for n in index.shape])], reduce,
-                         include_self)
+    return reduce_at_key(
+        self, along(self.shape, dim, index), src[tuple([slice(n) for n in index.shape])], reduce, include_self
+    )

@@ -114,7 +114,7 @@ def topk(x: Any, k: int, axis: int, largest: bool, ordered: bool) -> tuple[Any, 
         ranked = ranked[..., : k + 1]
     else:
         if largest:
-            chosen = np.argpartition(x, count - k, axis=-1)[..., count - k:]
+            chosen = np.argpartition(x, count - k, axis=-1)[..., count - k :]
         else:
             chosen = np.argpartition(x, k - 1, axis=-1)[..., :k]
         chosen = np.sort(chosen, axis=-1)
@@ -184,8 +184,7 @@ def median(x: Any, axis: int, ignore_nan: bool) -> tuple[Any, Any]:
         place = np.maximum(count - missing - 1, 0) // 2
     else:
         place = np.where(missing > 0, count - missing, (count - 1) // 2)
-    return (np.take_along_axis(values, place, axis).squeeze(axis),
-            np.take_along_axis(order, place, axis).squeeze(axis))
+    return (np.take_along_axis(values, place, axis).squeeze(axis), np.take_along_axis(order, place, axis).squeeze(axis))
 
 
 def median_of_all(x: Any, ignore_nan: bool) -> Any:

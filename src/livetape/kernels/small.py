@@ -31,9 +31,20 @@ def _affine(bias: Any, x: Any, y: Any) -> Any:
 
 # Each: the name of the C++ function and its twin. A ufunc as the twin means: no need of another function, call NumPy's.
 TWINS: dict[str, Any] = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.true_divide, "negative": np.negative,
-    "square": np.square, "sqrt": np.sqrt, "relu": _relu, "relu_backward": _relu_backward, "sum_all": _sum_all,
-    "sum_rows": np.add.reduce, "matmul": np.ndarray.dot, "affine": _affine}
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.true_divide,
+    "negative": np.negative,
+    "square": np.square,
+    "sqrt": np.sqrt,
+    "relu": _relu,
+    "relu_backward": _relu_backward,
+    "sum_all": _sum_all,
+    "sum_rows": np.add.reduce,
+    "matmul": np.ndarray.dot,
+    "affine": _affine,
+}
 
 try:
     from livetape.kernels import _native  # type: ignore[attr-defined]

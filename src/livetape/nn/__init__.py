@@ -11,12 +11,26 @@ from livetape.nn.parameter import Buffer, Parameter, UninitializedBuffer, Uninit
 
 if TYPE_CHECKING:
     from livetape.nn import attention, common_types, parallel, utils
-    from livetape.nn.modules import *  # noqa: F403
+    from livetape.nn.modules import *
     from livetape.nn.parallel import DataParallel
 
-__all__ = ["Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter",
-           "attention", "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils",
-           *modules.__all__]
+__all__ = [
+    "Buffer",
+    "DataParallel",
+    "Module",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "attention",
+    "factory_kwargs",
+    "functional",
+    "init",
+    "modules",
+    "parallel",
+    "parameter",
+    "utils",
+    *modules.__all__,
+]
 
 _PACKAGES = ("attention", "common_types", "parallel", "utils")
 

@@ -10,9 +10,16 @@ from livetape import dtypes, ops
 from livetape.tensor import Tensor
 
 
-def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
-                                 dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
-                                 enable_gqa: bool = False) -> Tensor:
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
     """``softmax(query key^T / sqrt(E)) value``: (*, L, E), (*, S, E), (*, S, Ev) to (*, L, Ev).
 
     attn_mask   bool (True: may attend) or added to the scores; broadcasts to (*, L, S)
@@ -28,8 +35,11 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if is_causal:
         attn_mask = ops.ones((query.size(-2), key.size(-2)), dtype=dtypes.boolean).tril()
     # The root of the factor on either side keeps the scores in range.
-    scores = ops.matmul(query * math.sqrt(factor), key.transpose(-2, -1) * math.sqrt(factor)) if factor > 0 else (
-        ops.matmul(query, key.transpose(-2, -1)) * factor)
+    scores = (
+        ops.matmul(query * math.sqrt(factor), key.transpose(-2, -1) * math.sqrt(factor))
+        if factor > 0
+        else (ops.matmul(query, key.transpose(-2, -1)) * factor)
+    )
     if attn_mask is not None:
         if attn_mask.dtype is dtypes.boolean:
             scores = scores.masked_fill(attn_mask.logical_not(), -math.inf)
@@ -43,17 +53,19 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     return ops.matmul(weights, value)
 
 
-def canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_name: str, target_type: Any,
-                   check_other: bool = True) -> Tensor | None:
+def canonical_mask(
+    mask: Tensor | None, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True
+) -> Tensor | None:
     """A mask to be added to scores: bool ones (True: may not attend) get minus infinity."""
     if mask is None:
         return None
     if mask.dtype is not dtypes.boolean and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype is not other_type:
-        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both "
-                      "instead.",
-                      stacklevel=3)
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=3,
+        )
     if mask.is_floating_point():
         return mask
     return ops.zeros(mask.shape, dtype=target_type).masked_fill_(mask, -math.inf)
@@ -68,24 +80,32 @@ def none_or_dtype(input: Any) -> Any:
     raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
 
 
-def _check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None,
-                  num_heads: int) -> bool:
+def _check_shapes(
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, num_heads: int
+) -> bool:
     """Whether the query has a batch dimension; AssertionError for shapes that do not go together."""
     if query.dim() not in (2, 3):
-        raise AssertionError("query should be unbatched 2D or batched 3D tensor but received "
-                             f"{query.dim()}-D query tensor")
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor"
+        )
     batched = query.dim() == 3
     kind, dims = ("batched (3-D)", 3) if batched else ("unbatched (2-D)", 2)
     if key.dim() != dims or value.dim() != dims:
-        raise AssertionError(f"For {kind} `query`, expected `key` and `value` to be {dims}-D but found {key.dim()}-D "
-                             f"and {value.dim()}-D tensors respectively")
+        raise AssertionError(
+            f"For {kind} `query`, expected `key` and `value` to be {dims}-D but found {key.dim()}-D "
+            f"and {value.dim()}-D tensors respectively"
+        )
     if key_padding_mask is not None and key_padding_mask.dim() != dims - 1:
-        raise AssertionError(f"For {kind} `query`, expected `key_padding_mask` to be `None` or {dims - 1}-D but found "
-                             f"{key_padding_mask.dim()}-D tensor instead")
+        raise AssertionError(
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {dims - 1}-D but found "
+            f"{key_padding_mask.dim()}-D tensor instead"
+        )
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
-            raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
-                                 f"{attn_mask.dim()}-D tensor instead")
+            raise AssertionError(
+                f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+                f"{attn_mask.dim()}-D tensor instead"
+            )
         if not batched and attn_mask.dim() == 3:
             expected = (num_heads, query.shape[0], key.shape[0])
             if attn_mask.shape != expected:
@@ -119,14 +139,32 @@ def _pad_end(mask: Tensor | None) -> Tensor | None:
 
 
 def multi_head_attention_forward(
-        query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
-        in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None,
-        add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Tensor | None,
-        training: bool = True, key_padding_mask: Tensor | None = None, need_weights: bool = True,
-        attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
-        k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
-        static_v: Tensor | None = None, average_attn_weights: bool = True,
-        is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
     """Multi-head attention of (L, N, E), (S, N, E), (S, N, E): the output and, if needed, the weights.
 
     Source: ``torch.nn.functional.multi_head_attention_forward``; see `MultiheadAttention` for the options.
@@ -138,11 +176,14 @@ def multi_head_attention_forward(
             key_padding_mask = key_padding_mask.unsqueeze(0)
     tgt_len, bsz, embed_dim = query.shape
     src_len = key.shape[0]
-    key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask",
-                                      query.dtype)
+    key_padding_mask = canonical_mask(
+        key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype
+    )
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-                           "`generate_square_subsequent_mask` to create this mask.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
     if is_causal and key_padding_mask is None and not need_weights:
         attn_mask = None  # the hint says it all
     else:
@@ -156,8 +197,9 @@ def multi_head_attention_forward(
         raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
     if use_separate_proj_weight:
         if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's "
-                                 f"{value.shape[:2]}")
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+            )
         b_q, b_k, b_v = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
         q = ops.linear(query, q_proj_weight, b_q)
         k = ops.linear(key, k_proj_weight, b_k)
@@ -172,12 +214,15 @@ def multi_head_attention_forward(
     if attn_mask is not None:
         if attn_mask.dim() == 2:
             if attn_mask.shape != (tgt_len, src_len):
-                raise RuntimeError(f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be "
-                                   f"{(tgt_len, src_len)}.")
+                raise RuntimeError(
+                    f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {(tgt_len, src_len)}."
+                )
             attn_mask = attn_mask.unsqueeze(0)
         elif attn_mask.shape != (bsz * num_heads, tgt_len, src_len):
-            raise RuntimeError(f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
-                               f"{(bsz * num_heads, tgt_len, src_len)}.")
+            raise RuntimeError(
+                f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
+                f"{(bsz * num_heads, tgt_len, src_len)}."
+            )
     if bias_k is not None and bias_v is not None:
         k = ops.cat([k, bias_k.repeat(1, bsz, 1)])
         v = ops.cat([v, bias_v.repeat(1, bsz, 1)])
@@ -193,8 +238,9 @@ def multi_head_attention_forward(
     src_len = k.size(1)
     if key_padding_mask is not None:
         if key_padding_mask.shape != (bsz, src_len):
-            raise AssertionError(f"expecting key_padding_mask shape of {(bsz, src_len)}, but got "
-                                 f"{key_padding_mask.shape}")
+            raise AssertionError(
+                f"expecting key_padding_mask shape of {(bsz, src_len)}, but got {key_padding_mask.shape}"
+            )
         by_head = key_padding_mask.view(bsz, 1, 1, src_len).expand(-1, num_heads, -1, -1)
         by_head = by_head.reshape(bsz * num_heads, 1, src_len)
         attn_mask = by_head if attn_mask is None else attn_mask + by_head
@@ -204,8 +250,11 @@ def multi_head_attention_forward(
     weights = None
     if need_weights:
         q_scaled = q * math.sqrt(1.0 / float(head_dim))
-        scores = (ops.bmm(q_scaled, k.transpose(-2, -1)) if attn_mask is None
-                  else ops.baddbmm(attn_mask, q_scaled, k.transpose(-2, -1)))
+        scores = (
+            ops.bmm(q_scaled, k.transpose(-2, -1))
+            if attn_mask is None
+            else ops.baddbmm(attn_mask, q_scaled, k.transpose(-2, -1))
+        )
         weights = ops.softmax(scores, -1)
         if dropout_p > 0.0:
             weights = ops.dropout(weights, dropout_p, True)
@@ -219,11 +268,20 @@ def multi_head_attention_forward(
             weights = weights.squeeze(0)
     else:
         if attn_mask is not None:
-            attn_mask = (attn_mask.unsqueeze(0) if attn_mask.size(0) == 1 and attn_mask.dim() == 3
-                         else attn_mask.view(bsz, num_heads, -1, src_len))
+            attn_mask = (
+                attn_mask.unsqueeze(0)
+                if attn_mask.size(0) == 1 and attn_mask.dim() == 3
+                else attn_mask.view(bsz, num_heads, -1, src_len)
+            )
         attend: Any = getattr(ops, "scaled_dot_product_attention", scaled_dot_product_attention)
-        out = attend(q.view(bsz, num_heads, tgt_len, head_dim), k.view(bsz, num_heads, src_len, head_dim),
-                     v.view(bsz, num_heads, src_len, head_dim), attn_mask, dropout_p, is_causal)
+        out = attend(
+            q.view(bsz, num_heads, tgt_len, head_dim),
+            k.view(bsz, num_heads, src_len, head_dim),
+            v.view(bsz, num_heads, src_len, head_dim),
+            attn_mask,
+            dropout_p,
+            is_causal,
+        )
         out = out.permute(2, 0, 1, 3).contiguous().view(bsz * tgt_len, embed_dim)
         out = ops.linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
     return (out if batched else out.squeeze(1)), weights

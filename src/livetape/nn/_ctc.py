@@ -38,15 +38,16 @@ class CtcLoss(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: Any,
-                zero_infinity: Any) -> Any:
+    def forward(
+        ctx: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: Any, zero_infinity: Any
+    ) -> Any:
         lp = log_probs.array.astype(np.float64)
         steps, batch, _ = lp.shape
         lengths, counts = np.asarray(input_lengths), np.asarray(target_lengths)
         width = 2 * (max(target_lengths) if batch else 0) + 1
         labels = np.full((batch, width), blank)  # blanks around and between the labels
         for n, target in enumerate(targets):
-            labels[n, 1:2 * len(target):2] = target
+            labels[n, 1 : 2 * len(target) : 2] = target
         place = np.arange(width)
         inside = place[None] < 2 * counts[:, None] + 1
         # A label may follow the last but one position, unless that would skip a blank between equal labels.
@@ -108,8 +109,15 @@ class CtcLoss(Function):
 CtcLoss._backward_cls.__name__ = "CtcLossBackward0"  # type: ignore[attr-defined]
 
 
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-             reduction: str = "mean", zero_infinity: bool = False) -> Tensor:
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
     """The negative log-probability of label sequences under (T, N, C) log-probabilities, summed over alignments.
 
     targets   (N, S), padded, or all sequences joined; unbatched inputs have no N
@@ -122,8 +130,10 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
         if targets.dim() == 1:
             targets = targets.unsqueeze(0)
     steps, batch, classes = log_probs.shape
-    inputs, counts = ([int(n) for n in (x.reshape(-1).tolist() if isinstance(x, Tensor) else
-                                        [x] if isinstance(x, int) else x)] for x in (input_lengths, target_lengths))
+    inputs, counts = (
+        [int(n) for n in (x.reshape(-1).tolist() if isinstance(x, Tensor) else [x] if isinstance(x, int) else x)]
+        for x in (input_lengths, target_lengths)
+    )
     while_checking = "(while checking arguments for ctc_loss_allocate_outputs)"
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
@@ -132,20 +142,27 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
             raise RuntimeError(f"{name} must be of size batch_size")
     for length in inputs:
         if length > steps:
-            raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {length} "
-                               + while_checking)
+            raise RuntimeError(
+                f"Expected input_lengths to have value at most {steps}, but got value {length} " + while_checking
+            )
     if targets.dim() == 1:
         if targets.size(0) != sum(counts):
-            raise RuntimeError(f"Expected tensor to have size {sum(counts)} at dimension 0, but got size "
-                               f"{targets.size(0)} for argument #2 'targets' {while_checking}")
+            raise RuntimeError(
+                f"Expected tensor to have size {sum(counts)} at dimension 0, but got size "
+                f"{targets.size(0)} for argument #2 'targets' {while_checking}"
+            )
         rows = [part.tolist() for part in targets.split(counts)]
     else:
         if targets.size(0) != batch:
-            raise RuntimeError(f"Expected tensor to have size {batch} at dimension 0, but got size {targets.size(0)} "
-                               f"for argument #2 'targets' {while_checking}")
+            raise RuntimeError(
+                f"Expected tensor to have size {batch} at dimension 0, but got size {targets.size(0)} "
+                f"for argument #2 'targets' {while_checking}"
+            )
         if counts and targets.size(1) < max(counts):
-            raise RuntimeError(f"Expected tensor to have size at least {max(counts)} at dimension 1, but got size "
-                               f"{targets.size(1)} for argument #2 'targets' {while_checking}")
+            raise RuntimeError(
+                f"Expected tensor to have size at least {max(counts)} at dimension 1, but got size "
+                f"{targets.size(1)} for argument #2 'targets' {while_checking}"
+            )
         rows = [row[:count] for row, count in zip(targets.tolist(), counts, strict=True)]
     loss = CtcLoss.apply(log_probs, rows, inputs, counts, blank, zero_infinity)
     if zero_infinity:

@@ -9,9 +9,11 @@ from typing import Any
 from livetape import dtypes, ops
 from livetape.tensor import Tensor
 
-_DEFAULT = ("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
-            "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
-            "details.")
+_DEFAULT = (
+    "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+    "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
+    "details."
+)
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
@@ -27,18 +29,24 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     size = tuple(size)
     spatial = len(size) - 2
     if spatial not in (2, 3):
-        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
-                                  f"respectively. Got size {size}.")
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}."
+        )
     if theta.dim() != 3 or theta.shape[1:] != (spatial, spatial + 1):
-        raise ValueError(f"Expected a batch of {spatial}D affine matrices of shape Nx{spatial}x{spatial + 1} for size "
-                         f"{size}. Got {theta.shape}.")
+        raise ValueError(
+            f"Expected a batch of {spatial}D affine matrices of shape Nx{spatial}x{spatial + 1} for size "
+            f"{size}. Got {theta.shape}."
+        )
     axes = []
     for n in reversed(size[2:]):  # the last dimension is x
         axis = ops.linspace(-1, 1, n, dtype=theta.dtype) if n > 1 else ops.zeros(n, dtype=theta.dtype)
         axes.append(axis if align_corners else axis * ((n - 1) / n))
     shape = tuple(size[2:])
-    base = [axis.reshape([-1 if d == spatial - 1 - i else 1 for d in range(spatial)]).expand(shape)
-            for i, axis in enumerate(axes)]
+    base = [
+        axis.reshape([-1 if d == spatial - 1 - i else 1 for d in range(spatial)]).expand(shape)
+        for i, axis in enumerate(axes)
+    ]
     grid = ops.stack([*base, ops.ones(shape, dtype=theta.dtype)], -1).reshape(1, -1, spatial + 1)
     found = ops.bmm(grid.expand(size[0], -1, -1), theta.transpose(1, 2))
     return found.view(size[0], *shape, spatial)
@@ -94,19 +102,23 @@ def _cubic_weights(t: Tensor) -> list[Tensor]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
-                align_corners: bool | None = None) -> Tensor:
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
     """The values of images (N, C, H, W) at places (N, H', W', 2), or of volumes at (N, D', H', W', 3).
 
     The last dimension of ``grid`` holds x, y (, z) from -1 to 1. mode: "bilinear", "nearest" or "bicubic";
     padding_mode: "zeros", "border" or "reflection".
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but "
-                         f"got: '{mode}'")
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
     if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
-                         f"but got: '{padding_mode}'")
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
+            f"but got: '{padding_mode}'"
+        )
     if align_corners is None:
         warnings.warn(_DEFAULT, stacklevel=2)
         align_corners = False
@@ -114,13 +126,16 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     sizes = f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
     if dims not in (4, 5) or grid.dim() != dims:
         kind = "5D" if dims == 5 else "4D" if dims == 4 else "4D or 5D"
-        raise RuntimeError(f"grid_sampler(): expected {kind} input and grid with same number of dimensions, but got "
-                           + sizes)
+        raise RuntimeError(
+            f"grid_sampler(): expected {kind} input and grid with same number of dimensions, but got " + sizes
+        )
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}")
     if grid.shape[-1] != dims - 2:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {dims - 2} in last dimension, but got grid "
-                           f"with sizes {list(grid.shape)}")
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {dims - 2} in last dimension, but got grid "
+            f"with sizes {list(grid.shape)}"
+        )
     if mode == "bicubic" and dims != 4:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     extents = input.shape[2:]
@@ -141,8 +156,9 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     for corner in itertools.product(range(len(offsets)), repeat=len(places)):
         spots = [start + offsets[k] for start, k in zip(starts, corner, strict=True)]
         if mode == "bicubic":
-            spots = [_bounded(spot, size, padding_mode, align_corners)
-                     for spot, size in zip(spots, extents, strict=True)]
+            spots = [
+                _bounded(spot, size, padding_mode, align_corners) for spot, size in zip(spots, extents, strict=True)
+            ]
         weight: Any = None
         for k, own in zip(corner, weights, strict=True):
             weight = own[k] if weight is None else weight * own[k]

@@ -34,8 +34,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if kind is not Tensor and not issubclass(kind, Parameter):
             return _adopt(data, requires_grad)
         if not isinstance(requires_grad, bool):
-            raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
-                            f"{type(requires_grad).__name__}")
+            raise TypeError(
+                "_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
+                f"{type(requires_grad).__name__}"
+            )
         return _share(cls, data, requires_grad)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -121,7 +123,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 _NO_SHAPE = (
     "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` "
     "when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
-    "parameters before accessing their attributes.")
+    "parameters before accessing their attributes."
+)
 
 
 class _Uninitialized(Tensor):
@@ -142,8 +145,10 @@ class _Uninitialized(Tensor):
         raise RuntimeError(_NO_SHAPE)
 
     def share_memory_(self) -> Any:
-        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
-                           "the parameters before calling `module.share_memory()`.")
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
+            "the parameters before calling `module.share_memory()`."
+        )
 
     def __repr__(self) -> str:  # type: ignore[override]
         return f"<{type(self).__name__}>"
@@ -171,8 +176,9 @@ class UninitializedBuffer(_Uninitialized):
 
     cls_to_become = Tensor
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
-                persistent: bool = True) -> Any:
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
         twin = _share(cls, ops.empty(0, device=device, dtype=dtype), requires_grad)
         twin.persistent = persistent
         twin._is_buffer = True
@@ -182,5 +188,3 @@ class UninitializedBuffer(_Uninitialized):
 def is_lazy(param: Any) -> bool:
     """Whether a parameter or buffer has no shape yet."""
     return isinstance(param, _Uninitialized)
-
-

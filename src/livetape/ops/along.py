@@ -36,15 +36,34 @@ def _add(grad: Any, index: Any, size: Any, dim: int) -> Any:
     return add_at(np.zeros(size, grad.dtype), tuple(places), grad)
 
 
-PUT = row("value_selecting_reduction_backward", _put, tensors="grad index", key="reduce.put",
-          grad=lambda grad, index, dim, keepdim: TAKE.apply((grad, index, dim, keepdim)))
-TAKE = row("gather", _take, tensors="self index", key="reduce.take",
-           self=lambda grad, index, self_size, dim, keepdim: PUT.apply((grad, index, self_size, dim, keepdim)))
-ADD_ALONG = row("scatter_add", _add, tensors="grad index", key="reduce.add_along",
-                grad=lambda grad, index, dim: TAKE_ANY.apply((grad, index, dim)))
-TAKE_ANY = row("gather", lambda self, index, dim: _take(self, index, dim, True), tensors="self index",
-               key="reduce.take_any",
-               self=lambda grad, index, self_size, dim: ADD_ALONG.apply((grad, index, self_size, dim)))
+PUT = row(
+    "value_selecting_reduction_backward",
+    _put,
+    tensors="grad index",
+    key="reduce.put",
+    grad=lambda grad, index, dim, keepdim: TAKE.apply((grad, index, dim, keepdim)),
+)
+TAKE = row(
+    "gather",
+    _take,
+    tensors="self index",
+    key="reduce.take",
+    self=lambda grad, index, self_size, dim, keepdim: PUT.apply((grad, index, self_size, dim, keepdim)),
+)
+ADD_ALONG = row(
+    "scatter_add",
+    _add,
+    tensors="grad index",
+    key="reduce.add_along",
+    grad=lambda grad, index, dim: TAKE_ANY.apply((grad, index, dim)),
+)
+TAKE_ANY = row(
+    "gather",
+    lambda self, index, dim: _take(self, index, dim, True),
+    tensors="self index",
+    key="reduce.take_any",
+    self=lambda grad, index, self_size, dim: ADD_ALONG.apply((grad, index, self_size, dim)),
+)
 
 
 def put(grad: Any, index: Any, size: Any, dim: int, keepdim: bool) -> Any:

@@ -16,18 +16,35 @@ from livetape.ops.table import binary, elementwise, into, unary
 # ---------------------------------------------------------------- sums and differences
 ADD = elementwise("add", np.add, self=lambda grad: grad, other=lambda grad: grad)
 ADD_SCALED = elementwise(
-    "add", lambda self, other, alpha: self + alpha * other, key="add.alpha",
-    self=lambda grad: grad, other=lambda grad, alpha: grad * alpha)
+    "add",
+    lambda self, other, alpha: self + alpha * other,
+    key="add.alpha",
+    self=lambda grad: grad,
+    other=lambda grad, alpha: grad * alpha,
+)
 SUB = elementwise("sub", np.subtract, self=lambda grad: grad, other=lambda grad: -grad)
 SUB_SCALED = elementwise(
-    "sub", lambda self, other, alpha: self - alpha * other, key="sub.alpha",
-    self=lambda grad: grad, other=lambda grad, alpha: grad * -alpha)
+    "sub",
+    lambda self, other, alpha: self - alpha * other,
+    key="sub.alpha",
+    self=lambda grad: grad,
+    other=lambda grad, alpha: grad * -alpha,
+)
 RSUB = elementwise(
-    "rsub", lambda self, other, alpha: other - alpha * self,
-    self=lambda grad, alpha: -grad if alpha == 1 else grad * -alpha, other=lambda grad: grad)
+    "rsub",
+    lambda self, other, alpha: other - alpha * self,
+    self=lambda grad, alpha: -grad if alpha == 1 else grad * -alpha,
+    other=lambda grad: grad,
+)
 # torch's `3 - x`, a row of its own because its node has another name
-RSUB_NUMBER = elementwise("rsub", lambda self, other: other - self, tensors="self", node="RsubBackward1", key="rsub.number",
-                          self=lambda grad: -grad)
+RSUB_NUMBER = elementwise(
+    "rsub",
+    lambda self, other: other - self,
+    tensors="self",
+    node="RsubBackward1",
+    key="rsub.number",
+    self=lambda grad: -grad,
+)
 
 
 def _is_bool(value: Any) -> bool:
@@ -36,11 +53,15 @@ def _is_bool(value: Any) -> bool:
 
 def _refuse_bool(input: Any, other: Any) -> None:
     if _is_bool(input) and _is_bool(other):
-        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                           "`logical_xor()` operator instead.")
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
+        )
     if _is_bool(input) or _is_bool(other):
-        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
-                           "a mask, use the `~` or `logical_not()` operator instead.")
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
+            "a mask, use the `~` or `logical_not()` operator instead."
+        )
 
 
 def _check_alpha(name: str, input: Any, other: Any, alpha: Any) -> None:
@@ -79,7 +100,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     if out is not None:
         return into(out, sub, input, other, alpha=alpha)
     if alpha == 1:
-        if isinstance(input, TensorBase) and input.dtype.category == BOOL or _is_bool(other):
+        if (isinstance(input, TensorBase) and input.dtype.category == BOOL) or _is_bool(other):
             _refuse_bool(input, other)
         return SUB.call2(input, other)
     _check_alpha("sub", input, other, alpha)
@@ -109,14 +130,22 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 # ---------------------------------------------------------------- products and quotients
-mul = binary("mul", np.multiply, "The product of corresponding elements, broadcast and promoted.",
-             self=lambda grad, other: grad * other,
-             other=lambda grad, self: grad * self)
+mul = binary(
+    "mul",
+    np.multiply,
+    "The product of corresponding elements, broadcast and promoted.",
+    self=lambda grad, other: grad * other,
+    other=lambda grad, self: grad * self,
+)
 multiply, mul_ = mul, mul.inplace
 
-DIV = elementwise("div", np.true_divide, promote="float",
-                  self=lambda grad, other: grad / other,
-                  other=lambda grad, self, other: -grad * ((self / other) / other))
+DIV = elementwise(
+    "div",
+    np.true_divide,
+    promote="float",
+    self=lambda grad, other: grad / other,
+    other=lambda grad, self, other: -grad * ((self / other) / other),
+)
 
 
 def _floor_div(x: Any, y: Any) -> Any:
@@ -140,8 +169,14 @@ def _rounded(self: Any, other: Any, rounding_mode: str) -> Any:
     return _floor_div(self, other) if rounding_mode == "floor" else _trunc_div(self, other)
 
 
-DIV_ROUNDED = elementwise("div", _rounded, node="DivBackward2", key="div.mode",
-                          self=lambda grad: zeros_like(grad), other=lambda grad: zeros_like(grad))
+DIV_ROUNDED = elementwise(
+    "div",
+    _rounded,
+    node="DivBackward2",
+    key="div.mode",
+    self=lambda grad: zeros_like(grad),
+    other=lambda grad: zeros_like(grad),
+)
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
@@ -194,14 +229,17 @@ def floor_divide_(self: Any, other: Any) -> Any:
     return FLOOR_DIVIDE.inplace(self, other)
 
 
-reciprocal = unary("reciprocal", np.reciprocal, "One over each element.",
-                   self=lambda grad, result: -grad * (result * result))
+reciprocal = unary(
+    "reciprocal", np.reciprocal, "One over each element.", self=lambda grad, result: -grad * (result * result)
+)
 
 
 def _negative(x: Any) -> Any:
     if x.dtype.kind == "b":
-        raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
-                           "mask, use the `~` or `logical_not()` operator instead.")
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+            "mask, use the `~` or `logical_not()` operator instead."
+        )
     return np.negative(x)
 
 
@@ -233,14 +271,30 @@ def _quotient(self: Any, other: Any, mode: str) -> Any:
     return div(self, other, rounding_mode=mode)
 
 
-REMAINDER = elementwise("remainder", lambda self, other: _remainder(self, other), node="RemainderBackward1",
-                        self=lambda grad: grad, other=lambda grad, self, other: -grad * _quotient(self, other, "floor"))
-REMAINDER_NUMBER = elementwise("remainder", lambda self, other: _remainder(self, other), tensors="self", key="remainder.number",
-                               self=lambda grad: grad)
-FMOD = elementwise("fmod", lambda self, other: _fmod(self, other), node="FmodBackward1",
-                   self=lambda grad: grad, other=lambda grad, self, other: -grad * _quotient(self, other, "trunc"))
-FMOD_NUMBER = elementwise("fmod", lambda self, other: _fmod(self, other), tensors="self", key="fmod.number",
-                          self=lambda grad: grad)
+REMAINDER = elementwise(
+    "remainder",
+    lambda self, other: _remainder(self, other),
+    node="RemainderBackward1",
+    self=lambda grad: grad,
+    other=lambda grad, self, other: -grad * _quotient(self, other, "floor"),
+)
+REMAINDER_NUMBER = elementwise(
+    "remainder",
+    lambda self, other: _remainder(self, other),
+    tensors="self",
+    key="remainder.number",
+    self=lambda grad: grad,
+)
+FMOD = elementwise(
+    "fmod",
+    lambda self, other: _fmod(self, other),
+    node="FmodBackward1",
+    self=lambda grad: grad,
+    other=lambda grad, self, other: -grad * _quotient(self, other, "trunc"),
+)
+FMOD_NUMBER = elementwise(
+    "fmod", lambda self, other: _fmod(self, other), tensors="self", key="fmod.number", self=lambda grad: grad
+)
 
 
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -298,8 +352,12 @@ def where_zero(exponent: Any, slope: Any) -> Any:
     return WHERE_ZERO.apply((exponent, slope))
 
 
-WHERE_ZERO = elementwise("where", lambda self, other: np.where(self == 0, np.zeros((), other.dtype), other),
-                         key="pow.where", other=lambda grad, self: where_zero(self, grad))
+WHERE_ZERO = elementwise(
+    "where",
+    lambda self, other: np.where(self == 0, np.zeros((), other.dtype), other),
+    key="pow.where",
+    other=lambda grad, self: where_zero(self, grad),
+)
 
 
 def _pow_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
@@ -313,16 +371,34 @@ def _log_or_zero(self: Any, other: Any, exponent: Any) -> Any:
 
 
 POW_LOG = elementwise(
-    "pow", _log_or_zero, tensors="self other exponent", node="PowLogBackward0", key="pow.log",
+    "pow",
+    _log_or_zero,
+    tensors="self other exponent",
+    node="PowLogBackward0",
+    key="pow.log",
     self=lambda grad, other, exponent: POW_LOG.apply((grad, other, exponent)),
-    other=lambda grad, self, other: grad * self / other)
+    other=lambda grad, self, other: grad * self / other,
+)
 
-POW_NUMBER = elementwise("pow", lambda self, exponent: _power(self, exponent), tensors="self", key="pow.number",
-                         self=_pow_self)
-POW = elementwise("pow", lambda self, exponent: _power(self, exponent), tensors="self exponent", node="PowBackward1",
-                  self=_pow_self, exponent=_pow_exponent)
-POW_BASE = elementwise("pow", lambda self, exponent: _power(self, exponent), tensors="self exponent", node="PowBackward2",
-                       key="pow.base", exponent=_pow_exponent)
+POW_NUMBER = elementwise(
+    "pow", lambda self, exponent: _power(self, exponent), tensors="self", key="pow.number", self=_pow_self
+)
+POW = elementwise(
+    "pow",
+    lambda self, exponent: _power(self, exponent),
+    tensors="self exponent",
+    node="PowBackward1",
+    self=_pow_self,
+    exponent=_pow_exponent,
+)
+POW_BASE = elementwise(
+    "pow",
+    lambda self, exponent: _power(self, exponent),
+    tensors="self exponent",
+    node="PowBackward2",
+    key="pow.base",
+    exponent=_pow_exponent,
+)
 
 
 def _pow_row(input: Any, exponent: Any) -> Any:
@@ -352,7 +428,9 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """`pow` in double precision (source: ``torch.float_power``)."""
     if out is not None:
         return into(out, float_power, input, exponent)
-    complex_ = any(v.dtype.is_complex if isinstance(v, TensorBase) else isinstance(v, complex) for v in (input, exponent))
+    complex_ = any(
+        v.dtype.is_complex if isinstance(v, TensorBase) else isinstance(v, complex) for v in (input, exponent)
+    )
     kind = np.complex128 if complex_ else np.float64
 
     def widened(value: Any) -> Any:
@@ -363,20 +441,80 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return pow(widened(input), widened(exponent))
 
 
-square = unary("square", np.square, "The square of each element.", promote="same", node="PowBackward0",
-               self=lambda grad, self: grad * (2 * self))
+square = unary(
+    "square",
+    np.square,
+    "The square of each element.",
+    promote="same",
+    node="PowBackward0",
+    self=lambda grad, self: grad * (2 * self),
+)
 
 
-for _row, _name in ((ADD, "add"), (SUB, "subtract"), (mul.row, "multiply"), (DIV, "divide"), (neg.row, "negative"),
-                    (square.row, "square")):
+for _row, _name in (
+    (ADD, "add"),
+    (SUB, "subtract"),
+    (mul.row, "multiply"),
+    (DIV, "divide"),
+    (neg.row, "negative"),
+    (square.row, "square"),
+):
     _row.quick = quick(_name)
 
-FUNCTIONS = ["add", "sub", "subtract", "rsub", "mul", "multiply", "div", "divide", "true_divide", "floor_divide",
-             "reciprocal", "neg", "negative", "positive", "remainder", "fmod", "pow", "float_power", "square"]
+FUNCTIONS = [
+    "add",
+    "sub",
+    "subtract",
+    "rsub",
+    "mul",
+    "multiply",
+    "div",
+    "divide",
+    "true_divide",
+    "floor_divide",
+    "reciprocal",
+    "neg",
+    "negative",
+    "positive",
+    "remainder",
+    "fmod",
+    "pow",
+    "float_power",
+    "square",
+]
 METHODS = {
-    "add": add, "add_": add_, "sub": sub, "sub_": sub_, "subtract": sub, "subtract_": sub_, "mul": mul, "mul_": mul.inplace,
-    "multiply": mul, "multiply_": mul.inplace, "div": div, "div_": div_, "divide": div, "divide_": div_,
-    "true_divide": true_divide, "true_divide_": div_, "floor_divide": floor_divide, "floor_divide_": floor_divide_,
-    "reciprocal": reciprocal, "reciprocal_": reciprocal.inplace, "neg": neg, "neg_": neg.inplace, "negative": neg,
-    "negative_": neg.inplace, "positive": positive, "remainder": remainder, "remainder_": remainder_, "fmod": fmod,
-    "fmod_": fmod_, "pow": pow, "pow_": pow_, "float_power": float_power, "square": square, "square_": square.inplace}
+    "add": add,
+    "add_": add_,
+    "sub": sub,
+    "sub_": sub_,
+    "subtract": sub,
+    "subtract_": sub_,
+    "mul": mul,
+    "mul_": mul.inplace,
+    "multiply": mul,
+    "multiply_": mul.inplace,
+    "div": div,
+    "div_": div_,
+    "divide": div,
+    "divide_": div_,
+    "true_divide": true_divide,
+    "true_divide_": div_,
+    "floor_divide": floor_divide,
+    "floor_divide_": floor_divide_,
+    "reciprocal": reciprocal,
+    "reciprocal_": reciprocal.inplace,
+    "neg": neg,
+    "neg_": neg.inplace,
+    "negative": neg,
+    "negative_": neg.inplace,
+    "positive": positive,
+    "remainder": remainder,
+    "remainder_": remainder_,
+    "fmod": fmod,
+    "fmod_": fmod_,
+    "pow": pow,
+    "pow_": pow_,
+    "float_power": float_power,
+    "square": square,
+    "square_": square.inplace,
+}

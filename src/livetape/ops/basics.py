@@ -88,15 +88,20 @@ def expanded(array: Any, size: Any) -> Any:
     if array.flags.c_contiguous and array.size:
         extra = len(size) - array.ndim
         strides = (0,) * extra + tuple(
-            [0 if n == 1 and size[i + extra] != 1 else s for i, (n, s) in enumerate(zip(array.shape, array.strides))])
+            [0 if n == 1 and size[i + extra] != 1 else s for i, (n, s) in enumerate(zip(array.shape, array.strides))]
+        )
         return np.ndarray(size, array.dtype, array, 0, strides)
     return np.broadcast_to(array, size)
 
 
-SUM_TO = row("sum", lambda self, size: _sum_to(self, size), node="SumToSizeBackward0", key="sum_to_size",
-             self=lambda grad, self_size: EXPAND.apply((grad, self_size)))
-EXPAND = row("expand", expanded, params="self size", view=True,
-             self=lambda grad, self_size: sum_to(grad, self_size))
+SUM_TO = row(
+    "sum",
+    lambda self, size: _sum_to(self, size),
+    node="SumToSizeBackward0",
+    key="sum_to_size",
+    self=lambda grad, self_size: EXPAND.apply((grad, self_size)),
+)
+EXPAND = row("expand", expanded, params="self size", view=True, self=lambda grad, self_size: sum_to(grad, self_size))
 
 
 def sum_to(input: Any, size: Any) -> Any:
@@ -148,8 +153,11 @@ def clone_as(input: Any, layout: Any) -> Any:
 
 def _scatter_strided(grad: Any, base: Any, layout: Any, size: Any, stride: Any, storage_offset: int) -> Any:
     """Add each element of ``grad`` at its place in a zero array of shape ``base`` and the given layout."""
-    extent = int(np.prod(base, dtype=np.int64)) if layout is None else 1 + sum(
-        (n - 1) * s for n, s in zip(base, layout) if n)
+    extent = (
+        int(np.prod(base, dtype=np.int64))
+        if layout is None
+        else 1 + sum((n - 1) * s for n, s in zip(base, layout) if n)
+    )
     places: Any = np.full((), storage_offset, np.int64)
     for n, s in zip(size, stride):
         places = places[..., None] + np.arange(n) * s
@@ -165,13 +173,21 @@ def _scatter_strided(grad: Any, base: Any, layout: Any, size: Any, stride: Any, 
 
 
 AS_STRIDED = row(
-    "as_strided", lambda self, size, stride, storage_offset, layout: _strided(self, size, stride, storage_offset), view=True,
-    self=lambda grad, self_size, layout, size, stride, storage_offset:
-        AS_STRIDED_BACKWARD.apply((grad, self_size, layout, size, stride, storage_offset)))
+    "as_strided",
+    lambda self, size, stride, storage_offset, layout: _strided(self, size, stride, storage_offset),
+    view=True,
+    self=lambda grad, self_size, layout, size, stride, storage_offset: AS_STRIDED_BACKWARD.apply(
+        (grad, self_size, layout, size, stride, storage_offset)
+    ),
+)
 AS_STRIDED_BACKWARD = row(
-    "as_strided_backward", _scatter_strided, tensors="grad",
-    grad=lambda grad, layout, size, stride, storage_offset:
-        AS_STRIDED.apply((clone_as(grad, layout), size, stride, storage_offset, layout)))
+    "as_strided_backward",
+    _scatter_strided,
+    tensors="grad",
+    grad=lambda grad, layout, size, stride, storage_offset: AS_STRIDED.apply(
+        (clone_as(grad, layout), size, stride, storage_offset, layout)
+    ),
+)
 
 
 def strided_view(input: Any, size: Any, stride: Any, offset: int) -> Any:
@@ -205,8 +221,14 @@ _storage_offset = storage_offset
 # ---------------------------------------------------------------- copying into
 COPY_NODE = node_class("CopyBackwards")
 COPY_NODE.name = lambda self: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]
-COPY = row("copy", lambda self, src: np.broadcast_to(src, self.shape), tensors="self src", node="CopyBackwards",
-           self=lambda grad: zeros_like(grad), src=lambda grad: grad)
+COPY = row(
+    "copy",
+    lambda self, src: np.broadcast_to(src, self.shape),
+    tensors="self src",
+    node="CopyBackwards",
+    self=lambda grad: zeros_like(grad),
+    src=lambda grad: grad,
+)
 
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
@@ -250,7 +272,8 @@ def expand_error(have: Any, want: Any) -> RuntimeError:
         if have[-i] != want[-i] and have[-i] != 1:
             return RuntimeError(
                 f"The expanded size of the tensor ({want[-i]}) must match the existing size ({have[-i]}) at non-singleton "
-                f"dimension {len(want) - i}.  Target sizes: {want}.  Tensor sizes: {have}")
+                f"dimension {len(want) - i}.  Target sizes: {want}.  Tensor sizes: {have}"
+            )
     return RuntimeError(f"output with shape {want} doesn't match the broadcast shape {have}")
 
 
@@ -284,4 +307,3 @@ primitives.conj = conj
 primitives.copy_ = copy_
 primitives.sum_to = sum_to
 primitives.zeros = zeros
-

@@ -15,8 +15,16 @@ from livetape.dtypes import dtype
 from livetape.ops.basics import cast, clone, clone_as, copy_, detach
 
 
-def to(input: Any, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
-       memory_format: Any = None, other: Any = None) -> Any:
+def to(
+    input: Any,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+    other: Any = None,
+) -> Any:
     """The tensor with another dtype; itself if nothing changes and ``copy`` is false (source: ``torch.Tensor.to``).
 
     >>> import livetape as torch
@@ -35,12 +43,14 @@ def to(input: Any, *args: Any, dtype: Any = None, device: Any = None, non_blocki
             if rest and (isinstance(rest[0], dtypes.dtype) or rest[0] is None):
                 dtype = rest.pop(0)
         else:
-            raise TypeError("to() received an invalid combination of arguments - got "
-                            f"({type(first).__name__}), but expected one of:\n * (torch.device device = None, torch.dtype dtype "
-                            "= None, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
-                            "None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
-                            "torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool "
-                            "copy = False, *, torch.memory_format memory_format = None)\n")
+            raise TypeError(
+                "to() received an invalid combination of arguments - got "
+                f"({type(first).__name__}), but expected one of:\n * (torch.device device = None, torch.dtype dtype "
+                "= None, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
+                "None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
+                "torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool "
+                "copy = False, *, torch.memory_format memory_format = None)\n"
+            )
         if len(rest) > 1:
             copy = rest[1]
     if other is not None:
@@ -69,12 +79,23 @@ def _method(kind: dtype, name: str) -> Any:
     return convert
 
 
-double, half, bfloat16 = (_method(k, n) for k, n in ((dtypes.float64, "double"), (dtypes.float16, "half"),
-                                                     (dtypes.bfloat16, "bfloat16")))
+double, half, bfloat16 = (
+    _method(k, n) for k, n in ((dtypes.float64, "double"), (dtypes.float16, "half"), (dtypes.bfloat16, "bfloat16"))
+)
 float_, int_, long, short, char, byte, bool_, cfloat, cdouble = (
-    _method(k, n) for k, n in ((dtypes.float32, "float"), (dtypes.int32, "int"), (dtypes.int64, "long"),
-                               (dtypes.int16, "short"), (dtypes.int8, "char"), (dtypes.uint8, "byte"),
-                               (dtypes.boolean, "bool"), (dtypes.complex64, "cfloat"), (dtypes.complex128, "cdouble")))
+    _method(k, n)
+    for k, n in (
+        (dtypes.float32, "float"),
+        (dtypes.int32, "int"),
+        (dtypes.int64, "long"),
+        (dtypes.int16, "short"),
+        (dtypes.int8, "char"),
+        (dtypes.uint8, "byte"),
+        (dtypes.boolean, "bool"),
+        (dtypes.complex64, "cfloat"),
+        (dtypes.complex128, "cdouble"),
+    )
+)
 
 
 def type_name(input: Any) -> str:
@@ -170,7 +191,30 @@ def data_of(input: Any) -> Any:
 
 FUNCTIONS = ["clone"]
 METHODS = {
-    "to": to, "float": float_, "double": double, "half": half, "bfloat16": bfloat16, "int": int_, "long": long,
-    "short": short, "char": char, "byte": byte, "bool": bool_, "cfloat": cfloat, "cdouble": cdouble, "type": type_,
-    "type_as": type_as, "cpu": cpu, "cuda": cuda, "contiguous": contiguous, "is_contiguous": is_contiguous,
-    "numpy": numpy, "item": item, "tolist": tolist, "data_ptr": data_ptr, "clone": clone, "copy_": copy_, "detach": detach}
+    "to": to,
+    "float": float_,
+    "double": double,
+    "half": half,
+    "bfloat16": bfloat16,
+    "int": int_,
+    "long": long,
+    "short": short,
+    "char": char,
+    "byte": byte,
+    "bool": bool_,
+    "cfloat": cfloat,
+    "cdouble": cdouble,
+    "type": type_,
+    "type_as": type_as,
+    "cpu": cpu,
+    "cuda": cuda,
+    "contiguous": contiguous,
+    "is_contiguous": is_contiguous,
+    "numpy": numpy,
+    "item": item,
+    "tolist": tolist,
+    "data_ptr": data_ptr,
+    "clone": clone,
+    "copy_": copy_,
+    "detach": detach,
+}

@@ -16,8 +16,13 @@ from livetape.ops.refuse import CXX_NAME, check_fits, invalid, must_be_tensors, 
 from livetape.ops.table import elementwise, into, row
 
 # ---------------------------------------------------------------- gradients that reach some elements only
-DROP = row("masked_fill", lambda self, mask: zero_where(mask, self), tensors="self mask", key="masked_fill.drop",
-           self=lambda grad, mask: dropped(grad, mask))
+DROP = row(
+    "masked_fill",
+    lambda self, mask: zero_where(mask, self),
+    tensors="self mask",
+    key="masked_fill.drop",
+    self=lambda grad, mask: dropped(grad, mask),
+)
 
 
 def dropped(grad: Any, mask: Any) -> Any:
@@ -44,20 +49,30 @@ def _shapes_error(*arrays: Any) -> RuntimeError:
         right = (1,) * (n - array.ndim) + array.shape
         for i in range(n - 1, -1, -1):
             if left[i] != right[i] and left[i] != 1 and right[i] != 1:
-                return RuntimeError(f"The size of tensor a ({left[i]}) must match the size of tensor b ({right[i]}) "
-                                    f"at non-singleton dimension {i}")
+                return RuntimeError(
+                    f"The size of tensor a ({left[i]}) must match the size of tensor b ({right[i]}) "
+                    f"at non-singleton dimension {i}"
+                )
         from_left = np.broadcast_shapes(from_left, array.shape)
     raise AssertionError(from_left)
 
 
-WHERE = row("where", _where, tensors="condition self other",
-            self=lambda grad, condition, self_size: sum_to(where(condition, grad, 0), self_size),
-            other=lambda grad, condition, other_size: sum_to(where(condition, 0, grad), other_size))
+WHERE = row(
+    "where",
+    _where,
+    tensors="condition self other",
+    self=lambda grad, condition, self_size: sum_to(where(condition, grad, 0), self_size),
+    other=lambda grad, condition, other_size: sum_to(where(condition, 0, grad), other_size),
+)
 
 
-_WHERE = ("(Tensor condition)", "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
-          "(Tensor condition, Number self, Tensor other)", "(Tensor condition, Tensor input, Number other)",
-          "(Tensor condition, Number self, Number other)")
+_WHERE = (
+    "(Tensor condition)",
+    "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
+    "(Tensor condition, Number self, Tensor other)",
+    "(Tensor condition, Tensor input, Number other)",
+    "(Tensor condition, Number self, Number other)",
+)
 
 
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None, self: Any = None) -> Any:
@@ -82,10 +97,16 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         raise invalid("where", [v for v in (condition, input, other) if v is not None], *_WHERE)
     if condition.dtype.category != BOOL:
         if condition.dtype is not uint8:
-            raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
-                               f"{SCALAR_TYPE[condition.dtype]}")
-        warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
-                      "future version of PyTorch. Use a boolean condition instead.", UserWarning, stacklevel=2)
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{SCALAR_TYPE[condition.dtype]}"
+            )
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
+            "future version of PyTorch. Use a boolean condition instead.",
+            UserWarning,
+            stacklevel=2,
+        )
     if isinstance(input, TensorBase) and isinstance(other, TensorBase) and input.dtype is other.dtype:
         return WHERE.apply((condition, input, other))
     if isinstance(input, TensorBase) and input.dtype.category >= FLOAT and (type(other) is float or type(other) is int):
@@ -126,12 +147,18 @@ def _all_or_none(grad: Any, self: Any, other: Any, rule: str) -> Any:
     return zero_where(wins if rule.startswith("not") else ~wins, grad)
 
 
-SHARE = elementwise("maximum_backward", lambda grad, self, other, rule: _share(grad, self, other, rule),
-                    tensors="grad self other",
-                    grad=lambda grad, self, other, rule: SHARE.apply((grad, self, other, rule)))
-FSHARE = elementwise("fmax_backward", lambda grad, self, other, rule: _all_or_none(grad, self, other, rule),
-                     tensors="grad self other",
-                     grad=lambda grad, self, other, rule: FSHARE.apply((grad, self, other, rule)))
+SHARE = elementwise(
+    "maximum_backward",
+    lambda grad, self, other, rule: _share(grad, self, other, rule),
+    tensors="grad self other",
+    grad=lambda grad, self, other, rule: SHARE.apply((grad, self, other, rule)),
+)
+FSHARE = elementwise(
+    "fmax_backward",
+    lambda grad, self, other, rule: _all_or_none(grad, self, other, rule),
+    tensors="grad self other",
+    grad=lambda grad, self, other, rule: FSHARE.apply((grad, self, other, rule)),
+)
 
 
 def _extreme(name: str, ufunc: Any, doc: str, **formulas: Any) -> Any:
@@ -153,18 +180,34 @@ def _extreme(name: str, ufunc: Any, doc: str, **formulas: Any) -> Any:
     return function
 
 
-maximum = _extreme("maximum", np.maximum, "The larger of corresponding elements; NaN if either is NaN.",
-                   self=lambda grad, self, other: SHARE.apply((grad, self, other, "larger")),
-                   other=lambda grad, self, other: SHARE.apply((grad, other, self, "larger")))
-minimum = _extreme("minimum", np.minimum, "The smaller of corresponding elements; NaN if either is NaN.",
-                   self=lambda grad, self, other: SHARE.apply((grad, self, other, "smaller")),
-                   other=lambda grad, self, other: SHARE.apply((grad, other, self, "smaller")))
-fmax = _extreme("fmax", np.fmax, "The larger of corresponding elements; NaN only if both are NaN.",
-                self=lambda grad, self, other: FSHARE.apply((grad, self, other, "larger")),
-                other=lambda grad, self, other: FSHARE.apply((grad, self, other, "not larger")))
-fmin = _extreme("fmin", np.fmin, "The smaller of corresponding elements; NaN only if both are NaN.",
-                self=lambda grad, self, other: FSHARE.apply((grad, self, other, "smaller")),
-                other=lambda grad, self, other: FSHARE.apply((grad, self, other, "not smaller")))
+maximum = _extreme(
+    "maximum",
+    np.maximum,
+    "The larger of corresponding elements; NaN if either is NaN.",
+    self=lambda grad, self, other: SHARE.apply((grad, self, other, "larger")),
+    other=lambda grad, self, other: SHARE.apply((grad, other, self, "larger")),
+)
+minimum = _extreme(
+    "minimum",
+    np.minimum,
+    "The smaller of corresponding elements; NaN if either is NaN.",
+    self=lambda grad, self, other: SHARE.apply((grad, self, other, "smaller")),
+    other=lambda grad, self, other: SHARE.apply((grad, other, self, "smaller")),
+)
+fmax = _extreme(
+    "fmax",
+    np.fmax,
+    "The larger of corresponding elements; NaN only if both are NaN.",
+    self=lambda grad, self, other: FSHARE.apply((grad, self, other, "larger")),
+    other=lambda grad, self, other: FSHARE.apply((grad, self, other, "not larger")),
+)
+fmin = _extreme(
+    "fmin",
+    np.fmin,
+    "The smaller of corresponding elements; NaN only if both are NaN.",
+    self=lambda grad, self, other: FSHARE.apply((grad, self, other, "smaller")),
+    other=lambda grad, self, other: FSHARE.apply((grad, self, other, "not smaller")),
+)
 
 
 # ---------------------------------------------------------------- bounds that are numbers
@@ -190,37 +233,78 @@ def _within(grad: Any, self: Any, min: Any, max: Any) -> Any:
     return zero_where(~inside, grad)
 
 
-WITHIN = elementwise("clamp_backward", lambda grad, self, min, max: _within(grad, self, min, max), tensors="grad self",
-                     grad=lambda grad, self, min, max: WITHIN.apply((grad, self, min, max)))
-CLAMP = elementwise("clamp", lambda self, min, max: _bounded(self, min, max), node="ClampBackward1",
-                    self=lambda grad, self, min, max: WITHIN.apply((grad, self, min, max)))
-CLAMP_MIN = elementwise("clamp_min", lambda self, min: _bounded(self, min, None),
-                        self=lambda grad, self, min: WITHIN.apply((grad, self, min, None)))
-CLAMP_MAX = elementwise("clamp_max", lambda self, max: _bounded(self, None, max),
-                        self=lambda grad, self, max: WITHIN.apply((grad, self, None, max)))
+WITHIN = elementwise(
+    "clamp_backward",
+    lambda grad, self, min, max: _within(grad, self, min, max),
+    tensors="grad self",
+    grad=lambda grad, self, min, max: WITHIN.apply((grad, self, min, max)),
+)
+CLAMP = elementwise(
+    "clamp",
+    lambda self, min, max: _bounded(self, min, max),
+    node="ClampBackward1",
+    self=lambda grad, self, min, max: WITHIN.apply((grad, self, min, max)),
+)
+CLAMP_MIN = elementwise(
+    "clamp_min",
+    lambda self, min: _bounded(self, min, None),
+    self=lambda grad, self, min: WITHIN.apply((grad, self, min, None)),
+)
+CLAMP_MAX = elementwise(
+    "clamp_max",
+    lambda self, max: _bounded(self, None, max),
+    self=lambda grad, self, max: WITHIN.apply((grad, self, None, max)),
+)
 
 # ---------------------------------------------------------------- bounds that are tensors
 CLAMP_TENSORS = elementwise(
-    "clamp", lambda self, min, max: np.minimum(np.maximum(self, min), max), tensors="self min max", key="clamp.tensors",
+    "clamp",
+    lambda self, min, max: np.minimum(np.maximum(self, min), max),
+    tensors="self min max",
+    key="clamp.tensors",
     self=lambda grad, self, min, max: dropped(grad, ~((self >= min) & (self <= max))),
     min=lambda grad, self, min, max: dropped(grad, ~((self < min) & (min < max))),
-    max=lambda grad, self, min, max: dropped(grad, ~((self > max) | (max < min))))
+    max=lambda grad, self, min, max: dropped(grad, ~((self > max) | (max < min))),
+)
 CLAMP_LOW = elementwise(
-    "clamp", np.maximum, params="self min", tensors="self min", key="clamp.min_tensor",
+    "clamp",
+    np.maximum,
+    params="self min",
+    tensors="self min",
+    key="clamp.min_tensor",
     self=lambda grad, self, min: dropped(grad, ~(self >= min)),
-    min=lambda grad, self, min: dropped(grad, ~(self < min)))
+    min=lambda grad, self, min: dropped(grad, ~(self < min)),
+)
 CLAMP_HIGH = elementwise(
-    "clamp", np.minimum, params="self max", tensors="self max", key="clamp.max_tensor",
+    "clamp",
+    np.minimum,
+    params="self max",
+    tensors="self max",
+    key="clamp.max_tensor",
     self=lambda grad, self, max: dropped(grad, ~(self <= max)),
-    max=lambda grad, self, max: dropped(grad, ~(self > max)))
+    max=lambda grad, self, max: dropped(grad, ~(self > max)),
+)
 CLAMP_MIN_TENSOR = elementwise(
-    "clamp_min", np.maximum, params="self min", tensors="self min", node="ClampMinBackward1", key="clamp_min.tensor",
+    "clamp_min",
+    np.maximum,
+    params="self min",
+    tensors="self min",
+    node="ClampMinBackward1",
+    key="clamp_min.tensor",
     self=lambda grad, self, min: dropped(grad, ~(self >= min)),
-    min=lambda grad, self, min: dropped(grad, ~(self < min)))
+    min=lambda grad, self, min: dropped(grad, ~(self < min)),
+)
 CLAMP_MAX_TENSOR = elementwise(
-    "clamp_max", np.minimum, params="self max", tensors="self max", node="ClampMaxBackward1", key="clamp_max.tensor",
+    "clamp_max",
+    np.minimum,
+    params="self max",
+    tensors="self max",
+    node="ClampMaxBackward1",
+    key="clamp_max.tensor",
     self=lambda grad, self, max: dropped(grad, ~(self <= max)),
-    max=lambda grad, self, max: dropped(grad, ~(self > max)))
+    max=lambda grad, self, max: dropped(grad, ~(self > max)),
+)
+
 
 def _numbers(name: str, label: str, self: Any, *bounds: Any) -> Any:
     """The dtype of the result for bounds that are numbers, checked."""
@@ -282,8 +366,13 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     """
     if out is not None:
         return into(out, clamp, input, min, max)
-    if (_is_plain(min) and _is_plain(max) and isinstance(input, TensorBase) and input.dtype.category == FLOAT
-            and not min is max is None):
+    if (
+        _is_plain(min)
+        and _is_plain(max)
+        and isinstance(input, TensorBase)
+        and input.dtype.category == FLOAT
+        and not min is max is None
+    ):
         return CLAMP.apply((input, min, max))
     _check_clamp("clamp", input, min, max)
     op, values = _planned("clamp", input, min, max)
@@ -308,8 +397,10 @@ def _check_clamp(name: str, input: Any, *bounds: Any) -> None:
     raise invalid(name, [v for v in (input, *bounds) if v is not None], *_CLAMP)
 
 
-_CLAMP = ("(Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None)",
-          "(Tensor input, Number min = None, Number max = None, *, Tensor out = None)")
+_CLAMP = (
+    "(Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None)",
+    "(Tensor input, Number min = None, Number max = None, *, Tensor out = None)",
+)
 
 
 def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
@@ -323,8 +414,10 @@ def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
 
 def _same_kind(self: Any, kind: dtype) -> None:
     if kind is not self.dtype:
-        raise RuntimeError(f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type "
-                           f"{CXX_NAME.get(self.dtype.name, SCALAR_TYPE[self.dtype])}")
+        raise RuntimeError(
+            f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type "
+            f"{CXX_NAME.get(self.dtype.name, SCALAR_TYPE[self.dtype])}"
+        )
 
 
 def _one_sided(name: str, number: Any, tensor: Any, self: Any, bound: Any, inplace: bool) -> Any:
@@ -367,9 +460,33 @@ def clamp_max_(self: Any, max: Any) -> Any:
 
 clip, clip_ = clamp, clamp_
 
-FUNCTIONS = ["where", "maximum", "minimum", "fmax", "fmin", "clamp", "clamp_", "clip", "clip_", "clamp_min",
-             "clamp_min_", "clamp_max", "clamp_max_"]
+FUNCTIONS = [
+    "where",
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "clamp",
+    "clamp_",
+    "clip",
+    "clip_",
+    "clamp_min",
+    "clamp_min_",
+    "clamp_max",
+    "clamp_max_",
+]
 METHODS = {
-    "where": where_method, "maximum": maximum, "minimum": minimum, "fmax": fmax, "fmin": fmin, "clamp": clamp,
-    "clamp_": clamp_, "clip": clip, "clip_": clip_, "clamp_min": clamp_min, "clamp_min_": clamp_min_,
-    "clamp_max": clamp_max, "clamp_max_": clamp_max_}
+    "where": where_method,
+    "maximum": maximum,
+    "minimum": minimum,
+    "fmax": fmax,
+    "fmin": fmin,
+    "clamp": clamp,
+    "clamp_": clamp_,
+    "clip": clip,
+    "clip_": clip_,
+    "clamp_min": clamp_min,
+    "clamp_min_": clamp_min_,
+    "clamp_max": clamp_max,
+    "clamp_max_": clamp_max_,
+}

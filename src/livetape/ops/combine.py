@@ -28,8 +28,16 @@ from livetape.ops.table import elementwise, into
 _LN2 = math.log(2)
 
 
-def _pair(name: str, kernel: Any, doc: str, *, promote: str = "same", node: str | None = None, second: str = "other",
-          **formulas: Any) -> Any:
+def _pair(
+    name: str,
+    kernel: Any,
+    doc: str,
+    *,
+    promote: str = "same",
+    node: str | None = None,
+    second: str = "other",
+    **formulas: Any,
+) -> Any:
     """A function of two tensors; neither may be a number."""
     op = elementwise(name, kernel, params="self other", tensors="self other", promote=promote, node=node, **formulas)
     call, change = op.call2, op.inplace
@@ -67,21 +75,38 @@ def _atan2_other(grad: Any, self: Any, other: Any) -> Any:
     return where(length == 0, 0, grad * -self / length)
 
 
-atan2 = _pair("atan2", pairs.real("atan2", np.arctan2), "The angle of the point (other, input), from -pi to pi.",
-              promote="float", self=_atan2_self, other=_atan2_other)
+atan2 = _pair(
+    "atan2",
+    pairs.real("atan2", np.arctan2),
+    "The angle of the point (other, input), from -pi to pi.",
+    promote="float",
+    self=_atan2_self,
+    other=_atan2_other,
+)
 arctan2 = atan2
-hypot = _pair("hypot", pairs.real("hypot", np.hypot), "sqrt(input**2 + other**2), without overflow.",
-              self=lambda grad, self, result: grad * (self / result),
-              other=lambda grad, other, result: grad * (other / result))
+hypot = _pair(
+    "hypot",
+    pairs.real("hypot", np.hypot),
+    "sqrt(input**2 + other**2), without overflow.",
+    self=lambda grad, self, result: grad * (self / result),
+    other=lambda grad, other, result: grad * (other / result),
+)
 
 # ---------------------------------------------------------------- logarithms
-logaddexp = _pair("logaddexp", pairs.logaddexp, "log(exp(input) + exp(other)), without overflow.",
-                  self=lambda grad, self, other: grad * sigmoid(self - other),
-                  other=lambda grad, self, other: grad * sigmoid(other - self))
-logaddexp2 = _pair("logaddexp2", pairs.real("logaddexp2", np.logaddexp2),
-                   "log2(2**input + 2**other), without overflow.",
-                   self=lambda grad, self, other: grad * sigmoid((self - other) * _LN2),
-                   other=lambda grad, self, other: grad * sigmoid((other - self) * _LN2))
+logaddexp = _pair(
+    "logaddexp",
+    pairs.logaddexp,
+    "log(exp(input) + exp(other)), without overflow.",
+    self=lambda grad, self, other: grad * sigmoid(self - other),
+    other=lambda grad, self, other: grad * sigmoid(other - self),
+)
+logaddexp2 = _pair(
+    "logaddexp2",
+    pairs.real("logaddexp2", np.logaddexp2),
+    "log2(2**input + 2**other), without overflow.",
+    self=lambda grad, self, other: grad * sigmoid((self - other) * _LN2),
+    other=lambda grad, self, other: grad * sigmoid((other - self) * _LN2),
+)
 
 
 def _xlogy_self(grad: Any, self: Any, other: Any) -> Any:
@@ -102,12 +127,36 @@ def _xlog1py_number(grad: Any, self: Any, other: Any) -> Any:
 
 
 def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_self_number: Any, of_other: Any) -> Any:
-    tensors = elementwise(name, kernel, params="self other", tensors="self other", promote="float", node=node + "0",
-                          self=of_self, other=of_other)
-    of_number = elementwise(name, kernel, params="self other", tensors="self other", promote="float", node=node + "1",
-                            key=name + ".self_number", other=of_other)
-    by_number = elementwise(name, kernel, params="self other", tensors="self other", promote="float", node=node + "2",
-                            key=name + ".other_number", self=of_self_number)
+    tensors = elementwise(
+        name,
+        kernel,
+        params="self other",
+        tensors="self other",
+        promote="float",
+        node=node + "0",
+        self=of_self,
+        other=of_other,
+    )
+    of_number = elementwise(
+        name,
+        kernel,
+        params="self other",
+        tensors="self other",
+        promote="float",
+        node=node + "1",
+        key=name + ".self_number",
+        other=of_other,
+    )
+    by_number = elementwise(
+        name,
+        kernel,
+        params="self other",
+        tensors="self other",
+        promote="float",
+        node=node + "2",
+        key=name + ".other_number",
+        self=of_self_number,
+    )
 
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
@@ -115,9 +164,13 @@ def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_sel
         if isinstance(other, TensorBase):
             return (tensors if isinstance(input, TensorBase) else of_number).call2(input, other)
         if not isinstance(input, TensorBase):
-            raise invalid(name, (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
-                          "(Number self, Tensor other, *, Tensor out = None)",
-                          "(Tensor input, Number other, *, Tensor out = None)")
+            raise invalid(
+                name,
+                (input, other),
+                "(Tensor input, Tensor other, *, Tensor out = None)",
+                "(Number self, Tensor other, *, Tensor out = None)",
+                "(Tensor input, Number other, *, Tensor out = None)",
+            )
         return by_number.call2(input, other)
 
     def inplace(self: Any, other: Any) -> Any:
@@ -132,12 +185,24 @@ def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_sel
     return function
 
 
-xlogy = _times_log("xlogy", pairs.xlogy, "input * log(other), and 0 where input is 0 (source: ``torch.xlogy``).",
-                   "XlogyBackward", _xlogy_self, _xlogy_number, lambda grad, self, other: grad * self / other)
-xlog1py = _times_log("special_xlog1py", pairs.xlog1py,
-                     "input * log1p(other), and 0 where input is 0 (source: ``torch.special.xlog1py``).",
-                     "SpecialXlog1PyBackward", _xlog1py_self, _xlog1py_number,
-                     lambda grad, self, other: grad * self / (other + 1))
+xlogy = _times_log(
+    "xlogy",
+    pairs.xlogy,
+    "input * log(other), and 0 where input is 0 (source: ``torch.xlogy``).",
+    "XlogyBackward",
+    _xlogy_self,
+    _xlogy_number,
+    lambda grad, self, other: grad * self / other,
+)
+xlog1py = _times_log(
+    "special_xlog1py",
+    pairs.xlog1py,
+    "input * log1p(other), and 0 where input is 0 (source: ``torch.special.xlog1py``).",
+    "SpecialXlog1PyBackward",
+    _xlog1py_self,
+    _xlog1py_number,
+    lambda grad, self, other: grad * self / (other + 1),
+)
 
 
 # ---------------------------------------------------------------- the bits of a float
@@ -145,10 +210,25 @@ def _copysign_self(grad: Any, self: Any, result: Any) -> Any:
     return where(self == 0, 0, grad * (result / self))
 
 
-COPYSIGN = elementwise("copysign", pairs.real("copysign", np.copysign), params="self other", tensors="self other",
-                       promote="float", self=_copysign_self, other=lambda grad: zeros_like(grad))
-COPYSIGN_NUMBER = elementwise("copysign", COPYSIGN.kernel, params="self other", tensors="self other", promote="float",
-                              node="CopysignBackward1", key="copysign.number", self=_copysign_self)
+COPYSIGN = elementwise(
+    "copysign",
+    pairs.real("copysign", np.copysign),
+    params="self other",
+    tensors="self other",
+    promote="float",
+    self=_copysign_self,
+    other=lambda grad: zeros_like(grad),
+)
+COPYSIGN_NUMBER = elementwise(
+    "copysign",
+    COPYSIGN.kernel,
+    params="self other",
+    tensors="self other",
+    promote="float",
+    node="CopysignBackward1",
+    key="copysign.number",
+    self=_copysign_self,
+)
 
 
 def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -156,8 +236,12 @@ def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, copysign, input, other)
     if not isinstance(input, TensorBase):
-        raise invalid("copysign", (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
-                      "(Tensor input, Number other, *, Tensor out = None)")
+        raise invalid(
+            "copysign",
+            (input, other),
+            "(Tensor input, Tensor other, *, Tensor out = None)",
+            "(Tensor input, Number other, *, Tensor out = None)",
+        )
     return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER).call2(input, other)
 
 
@@ -166,10 +250,22 @@ def copysign_(self: Any, other: Any) -> Any:
     return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER).inplace(self, other)
 
 
-nextafter = _pair("nextafter", pairs.real("nextafter", np.nextafter), "The next number from input towards other.",
-                  self=lambda grad, self, other: dropped(grad, self == other), other=lambda grad: zeros_like(grad))
-LDEXP = elementwise("ldexp", pairs.ldexp, params="self other", tensors="self other", promote="float",
-                    self=lambda grad, other: ldexp(grad, other), other=lambda grad, result: grad * (result * _LN2))
+nextafter = _pair(
+    "nextafter",
+    pairs.real("nextafter", np.nextafter),
+    "The next number from input towards other.",
+    self=lambda grad, self, other: dropped(grad, self == other),
+    other=lambda grad: zeros_like(grad),
+)
+LDEXP = elementwise(
+    "ldexp",
+    pairs.ldexp,
+    params="self other",
+    tensors="self other",
+    promote="float",
+    self=lambda grad, other: ldexp(grad, other),
+    other=lambda grad, result: grad * (result * _LN2),
+)
 
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -192,7 +288,6 @@ def ldexp_(self: Any, other: Any) -> Any:
     return LDEXP.inplace(self, other)
 
 
-
 # ---------------------------------------------------------------- integers
 gcd = _pair("gcd", pairs.integers("gcd", np.gcd), "The greatest common divisor; 0 of two zeros.")
 lcm = _pair("lcm", pairs.integers("lcm", np.lcm), "The least common multiple.")
@@ -203,8 +298,15 @@ def _not_differentiable(grad: Any) -> NoReturn:
     raise RuntimeError("derivative for aten::heaviside is not implemented")
 
 
-HEAVISIDE = elementwise("heaviside", pairs.heaviside, params="self other", tensors="self other", node="NotImplemented",
-                        self=_not_differentiable, other=_not_differentiable)
+HEAVISIDE = elementwise(
+    "heaviside",
+    pairs.heaviside,
+    params="self other",
+    tensors="self other",
+    node="NotImplemented",
+    self=_not_differentiable,
+    other=_not_differentiable,
+)
 
 
 def _check_heaviside(name: str, input: Any, values: Any) -> None:
@@ -230,24 +332,41 @@ def heaviside_(self: Any, values: Any) -> Any:
 
 
 # ---------------------------------------------------------------- in between
-LERP_NUMBER = elementwise("lerp", lambda self, end, weight: pairs.lerp(self, end, weight), tensors="self end",
-                          key="lerp.number", self=lambda grad, weight: grad * (1 - weight),
-                          end=lambda grad, weight: grad * weight)
-LERP = elementwise("lerp", lambda self, end, weight: pairs.lerp(self, end, weight), tensors="self end weight",
-                   node="LerpBackward1", self=lambda grad, weight: grad * (1 - weight),
-                   end=lambda grad, weight: grad * weight, weight=lambda grad, self, end: grad * (end - self))
+LERP_NUMBER = elementwise(
+    "lerp",
+    lambda self, end, weight: pairs.lerp(self, end, weight),
+    tensors="self end",
+    key="lerp.number",
+    self=lambda grad, weight: grad * (1 - weight),
+    end=lambda grad, weight: grad * weight,
+)
+LERP = elementwise(
+    "lerp",
+    lambda self, end, weight: pairs.lerp(self, end, weight),
+    tensors="self end weight",
+    node="LerpBackward1",
+    self=lambda grad, weight: grad * (1 - weight),
+    end=lambda grad, weight: grad * weight,
+    weight=lambda grad, self, end: grad * (end - self),
+)
 
 
 def _other_kind(argument: str, kind: dtype, value: Any) -> RuntimeError:
-    return RuntimeError(f"expected dtype {CXX_NAME.get(kind.name, kind.name)} for `{argument}` but got dtype "
-                        f"{CXX_NAME.get(value.dtype.name, value.dtype.name)}")
+    return RuntimeError(
+        f"expected dtype {CXX_NAME.get(kind.name, kind.name)} for `{argument}` but got dtype "
+        f"{CXX_NAME.get(value.dtype.name, value.dtype.name)}"
+    )
 
 
 def _lerp_row(name: str, input: Any, end: Any, weight: Any) -> Any:
     tensors = isinstance(input, TensorBase) and isinstance(end, TensorBase)
     if not tensors or not isinstance(weight, (TensorBase, int, float, complex, np.number, np.bool_)):
-        raise invalid(name, (input, end, weight), "(Tensor input, Tensor end, Tensor weight, *, Tensor out = None)",
-                      "(Tensor input, Tensor end, Number weight, *, Tensor out = None)")
+        raise invalid(
+            name,
+            (input, end, weight),
+            "(Tensor input, Tensor end, Tensor weight, *, Tensor out = None)",
+            "(Tensor input, Tensor end, Number weight, *, Tensor out = None)",
+        )
     kind = input.dtype
     if end.dtype is not kind:
         raise _other_kind("end", kind, end)
@@ -283,17 +402,21 @@ def lerp_(self: Any, end: Any, weight: Any) -> Any:
 
 # ---------------------------------------------------------------- fused sums
 ADDCMUL = elementwise(
-    "addcmul", lambda self, tensor1, tensor2, value: pairs.addcmul(self, tensor1, tensor2, value),
+    "addcmul",
+    lambda self, tensor1, tensor2, value: pairs.addcmul(self, tensor1, tensor2, value),
     tensors="self tensor1 tensor2",
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * _times(tensor2, value),
-    tensor2=lambda grad, tensor1, value: grad * _times(tensor1, value))
+    tensor2=lambda grad, tensor1, value: grad * _times(tensor1, value),
+)
 ADDCDIV = elementwise(
-    "addcdiv", lambda self, tensor1, tensor2, value: pairs.addcdiv(self, tensor1, tensor2, value),
+    "addcdiv",
+    lambda self, tensor1, tensor2, value: pairs.addcdiv(self, tensor1, tensor2, value),
     tensors="self tensor1 tensor2",
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * (value / tensor2),
-    tensor2=lambda grad, tensor1, tensor2, value: -grad * (_times(tensor1, value) / (tensor2 * tensor2)))
+    tensor2=lambda grad, tensor1, tensor2, value: -grad * (_times(tensor1, value) / (tensor2 * tensor2)),
+)
 
 
 def _times(tensor: Any, value: Any) -> Any:
@@ -305,7 +428,8 @@ _INTEGER_DIVISION = (
     "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
     "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for "
     "float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), "
-    "for all dtypes.")
+    "for all dtypes."
+)
 
 
 def _fused(name: str, op: Any, doc: str) -> Any:
@@ -316,7 +440,9 @@ def _fused(name: str, op: Any, doc: str) -> Any:
                 f"This overload of {label} is deprecated:\n\t{label}(Tensor input, Number value, Tensor tensor1, "
                 "Tensor tensor2, *, Tensor out = None)\nConsider using one of the following signatures instead:\n"
                 f"\t{label}(Tensor input, Tensor tensor1, Tensor tensor2, *, Number value = 1, Tensor out = None)",
-                UserWarning, stacklevel=3)
+                UserWarning,
+                stacklevel=3,
+            )
         else:
             input, tensor1, tensor2 = given
         must_be_tensors(label, input=input, tensor1=tensor1, tensor2=tensor2)
@@ -349,8 +475,38 @@ xlogy_, gcd_, lcm_ = xlogy.inplace, gcd.inplace, lcm.inplace
 
 _METHODS = [atan2, hypot, xlogy, nextafter, gcd, lcm, addcmul, addcdiv]
 METHODS = {f.__name__: f for f in _METHODS} | {f.__name__ + "_": f.inplace for f in _METHODS}
-METHODS |= {"logaddexp": logaddexp, "logaddexp2": logaddexp2, "arctan2": atan2, "arctan2_": atan2.inplace,
-            "copysign": copysign, "copysign_": copysign_, "heaviside": heaviside, "heaviside_": heaviside_,
-            "ldexp": ldexp, "ldexp_": ldexp_, "lerp": lerp, "lerp_": lerp_}
-FUNCTIONS = ["atan2", "arctan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "xlogy_", "copysign", "nextafter",
-             "ldexp", "ldexp_", "gcd", "gcd_", "lcm", "lcm_", "heaviside", "lerp", "addcmul", "addcdiv"]
+METHODS |= {
+    "logaddexp": logaddexp,
+    "logaddexp2": logaddexp2,
+    "arctan2": atan2,
+    "arctan2_": atan2.inplace,
+    "copysign": copysign,
+    "copysign_": copysign_,
+    "heaviside": heaviside,
+    "heaviside_": heaviside_,
+    "ldexp": ldexp,
+    "ldexp_": ldexp_,
+    "lerp": lerp,
+    "lerp_": lerp_,
+}
+FUNCTIONS = [
+    "atan2",
+    "arctan2",
+    "hypot",
+    "logaddexp",
+    "logaddexp2",
+    "xlogy",
+    "xlogy_",
+    "copysign",
+    "nextafter",
+    "ldexp",
+    "ldexp_",
+    "gcd",
+    "gcd_",
+    "lcm",
+    "lcm_",
+    "heaviside",
+    "lerp",
+    "addcmul",
+    "addcdiv",
+]

@@ -66,8 +66,9 @@ class _Slices(_Along):
         return INDEX_REDUCE.apply((tensor, self.dim, self.index, src, reduce, include_self))
 
 
-def _reduce_backward(grad: Any, self: Any, src: Any, result: Any, place: _Along, reduce: str,
-                     include_self: bool) -> Any:
+def _reduce_backward(
+    grad: Any, self: Any, src: Any, result: Any, place: _Along, reduce: str, include_self: bool
+) -> Any:
     """The gradients of what was reduced into, and of the source."""
     if reduce == "sum":
         to_self, to_src = grad, place.read(grad)
@@ -99,20 +100,25 @@ def _prod_backward(grad: Any, self: Any, src: Any, result: Any, place: _Along, i
 
 
 SCATTER_REDUCE = row("scatter_reduce", reduce_along, tensors="self index src").joint(
-    "self src", lambda grad, self, dim, index, src, src_size, result, reduce, include_self: _reduce_backward(
-        grad, self, src, result, _Along(dim, index, src_size), reduce, include_self))
+    "self src",
+    lambda grad, self, dim, index, src, src_size, result, reduce, include_self: _reduce_backward(
+        grad, self, src, result, _Along(dim, index, src_size), reduce, include_self
+    ),
+)
 
 
-def _scatter_reduce_values(name: str, input: Any, dim: Any, index: Any, src: Any, reduce: Any,
-                           include_self: bool) -> tuple[Any, ...]:
+def _scatter_reduce_values(
+    name: str, input: Any, dim: Any, index: Any, src: Any, reduce: Any, include_self: bool
+) -> tuple[Any, ...]:
     need_tensor(name, src, "src", 3)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     return input, check_scatter("scatter", input, dim, index, src), index, src, reduce, include_self
 
 
-def scatter_reduce(input: Any, dim: Any, index: Any, src: Any, reduce: str, *, include_self: bool = True,
-                   out: Any = None) -> Any:
+def scatter_reduce(
+    input: Any, dim: Any, index: Any, src: Any, reduce: str, *, include_self: bool = True, out: Any = None
+) -> Any:
     """A copy with ``src`` combined into the places that ``index`` names (source: ``torch.scatter_reduce``).
 
     >>> import livetape as torch
@@ -126,29 +132,34 @@ def scatter_reduce(input: Any, dim: Any, index: Any, src: Any, reduce: str, *, i
 
 def scatter_reduce_(self: Any, dim: Any, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
     """In-place `scatter_reduce`."""
-    return SCATTER_REDUCE.inplace(*_scatter_reduce_values("scatter_reduce_", self, dim, index, src, reduce,
-                                                          include_self))
+    return SCATTER_REDUCE.inplace(
+        *_scatter_reduce_values("scatter_reduce_", self, dim, index, src, reduce, include_self)
+    )
 
 
 # ---------------------------------------------------------------- whole slices
 def _index_reduce(self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool) -> Any:
     if not self.ndim:
-        return reduce_at_key(self.reshape(1), (index.reshape(-1),), source.reshape(-1), reduce,
-                             include_self).reshape(())
+        return reduce_at_key(self.reshape(1), (index.reshape(-1),), source.reshape(-1), reduce, include_self).reshape(
+            ()
+        )
     return reduce_at_key(self, slices_key(self, dim, index), source, reduce, include_self)
 
 
 INDEX_REDUCE = row("index_reduce", _index_reduce, tensors="self index source").joint(
-    "self source", lambda grad, self, dim, index, source, source_size, result, reduce, include_self: _reduce_backward(
-        grad, self, source, result, _Slices(dim, index, source_size), reduce, include_self))
-
+    "self source",
+    lambda grad, self, dim, index, source, source_size, result, reduce, include_self: _reduce_backward(
+        grad, self, source, result, _Slices(dim, index, source_size), reduce, include_self
+    ),
+)
 
 
 _warned: list[str] = []
 
 
-def _index_reduce_values(name: str, input: Any, dim: Any, index: Any, source: Any, reduce: str,
-                         include_self: bool) -> tuple[Any, ...]:
+def _index_reduce_values(
+    name: str, input: Any, dim: Any, index: Any, source: Any, reduce: str, include_self: bool
+) -> tuple[Any, ...]:
     need_tensor(name, source, "source", 3)
     if not _warned:
         _warned.append("beta")
@@ -157,19 +168,22 @@ def _index_reduce_values(name: str, input: Any, dim: Any, index: Any, source: An
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     if source.dtype is not input.dtype:
-        raise RuntimeError("index_reduce_(): self and source expected to have the same dtype, but got (self) "
-                           f"{SCALAR_TYPE[input.dtype]} and (source) {SCALAR_TYPE[source.dtype]}")
+        raise RuntimeError(
+            "index_reduce_(): self and source expected to have the same dtype, but got (self) "
+            f"{SCALAR_TYPE[input.dtype]} and (source) {SCALAR_TYPE[source.dtype]}"
+        )
     given, have = index.array.size, count_of(shape_of(source), at)
     if given != have:
-        raise RuntimeError(f"index_reduce_(): Number of indices ({given}) should be equal to source.size(dim) "
-                           f"({have}), "
-                           f"for dim: {at}")
+        raise RuntimeError(
+            f"index_reduce_(): Number of indices ({given}) should be equal to source.size(dim) ({have}), for dim: {at}"
+        )
     check_range(index.array, count_of(shape_of(input), at), None, RuntimeError, at)
     return input, at, index, source, reduce, include_self
 
 
-def index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: str, *, include_self: bool = True,
-                 out: Any = None) -> Any:
+def index_reduce(
+    input: Any, dim: Any, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None
+) -> Any:
     """A copy with slice i of ``source`` combined into slice ``index[i]`` (source: ``torch.index_reduce``)."""
     if out is not None:
         return into(out, index_reduce, input, dim, index, source, reduce, include_self=include_self)
@@ -183,5 +197,8 @@ def index_reduce_(self: Any, dim: Any, index: Any, source: Any, reduce: str, *, 
 
 FUNCTIONS = ["index_reduce", "scatter_reduce"]
 METHODS = {
-    "index_reduce": index_reduce, "index_reduce_": index_reduce_, "scatter_reduce": scatter_reduce,
-    "scatter_reduce_": scatter_reduce_}
+    "index_reduce": index_reduce,
+    "index_reduce_": index_reduce_,
+    "scatter_reduce": scatter_reduce,
+    "scatter_reduce_": scatter_reduce_,
+}

@@ -33,8 +33,9 @@ def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
     zero: dict[str, Any] = {"self": lambda grad: zeros_like(grad), "other": lambda grad: zeros_like(grad)}
     camel = name.capitalize()
     op = elementwise(name, kernel, promote="bool", node=camel + "Backward1", **zero)
-    number = elementwise(name, kernel, params="self other", tensors="self other", promote="bool", key=name + ".number",
-                         self=zero["self"])
+    number = elementwise(
+        name, kernel, params="self other", tensors="self other", promote="bool", key=name + ".number", self=zero["self"]
+    )
     call = op.call2
 
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -60,8 +61,10 @@ def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
     return _named(function, inplace, name, doc, op)
 
 
-_SIGNATURES = ("(Tensor input, Tensor other, *, Tensor out = None)",
-               "(Tensor input, Number other, *, Tensor out = None)")
+_SIGNATURES = (
+    "(Tensor input, Tensor other, *, Tensor out = None)",
+    "(Tensor input, Number other, *, Tensor out = None)",
+)
 
 
 def _is_complex(value: Any) -> bool:
@@ -85,8 +88,13 @@ not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 def _unsupported(name: str, label: str, error: Exception, values: tuple[Any, ...]) -> Exception:
     """Torch's error in place of NumPy's for a dtype that has no bits; other errors stay as they are."""
     if not any(isinstance(value, TensorBase) for value in values) or any(isinstance(value, str) for value in values):
-        return invalid(name, values, "(Tensor input, Tensor other, *, Tensor out = None)",
-                       "(Number self, Tensor other)", "(Tensor input, Number other, *, Tensor out = None)")
+        return invalid(
+            name,
+            values,
+            "(Tensor input, Tensor other, *, Tensor out = None)",
+            "(Number self, Tensor other)",
+            "(Tensor input, Number other, *, Tensor out = None)",
+        )
     kind = promote(label, *values)
     if kind.category < FLOAT:
         return error
@@ -132,10 +140,15 @@ def _shift(ufunc: Any, label: str) -> Any:
 bitwise_and = _on_bits("bitwise_and", np.bitwise_and, "The bits set in both.", "bitwise_and")
 bitwise_or = _on_bits("bitwise_or", np.bitwise_or, "The bits set in either.", "bitwise_or")
 bitwise_xor = _on_bits("bitwise_xor", np.bitwise_xor, "The bits set in one of the two.", "bitwise_xor")
-bitwise_left_shift = _on_bits("bitwise_left_shift", _shift(np.left_shift, "lshift"),
-                              "The bits moved left by ``other`` places.", "lshift")
-bitwise_right_shift = _on_bits("bitwise_right_shift", _shift(np.right_shift, "rshift"),
-                               "The bits moved right by ``other`` places; the sign stays.", "rshift")
+bitwise_left_shift = _on_bits(
+    "bitwise_left_shift", _shift(np.left_shift, "lshift"), "The bits moved left by ``other`` places.", "lshift"
+)
+bitwise_right_shift = _on_bits(
+    "bitwise_right_shift",
+    _shift(np.right_shift, "rshift"),
+    "The bits moved right by ``other`` places; the sign stays.",
+    "rshift",
+)
 
 
 def _invert(self: Any) -> Any:
@@ -202,8 +215,9 @@ def _is_real(self: Any) -> Any:
 isnan = _test("isnan", np.isnan, "Whether each element is NaN.")
 isinf = _test("isinf", np.isinf, "Whether each element is infinite.")
 isfinite = _test("isfinite", np.isfinite, "Whether each element is neither infinite nor NaN.")
-isposinf = _test("isposinf", _signed_infinity("isposinf", np.greater), "Whether each element is positive infinity.",
-                 True)
+isposinf = _test(
+    "isposinf", _signed_infinity("isposinf", np.greater), "Whether each element is positive infinity.", True
+)
 isneginf = _test("isneginf", _signed_infinity("isneginf", np.less), "Whether each element is negative infinity.", True)
 isreal = _test("isreal", _is_real, "Whether each element has no imaginary part.")
 
@@ -221,8 +235,9 @@ def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> 
     return same | (np.isfinite(apart) & (apart <= atol + np.abs(rtol * other)))
 
 
-CLOSE = elementwise("isclose", lambda self, other, rtol, atol, equal_nan: _close(self, other, rtol, atol, equal_nan),
-                    promote="bool")
+CLOSE = elementwise(
+    "isclose", lambda self, other, rtol, atol, equal_nan: _close(self, other, rtol, atol, equal_nan), promote="bool"
+)
 
 
 def _check_close(name: str, input: Any, other: Any, rtol: Any, atol: Any) -> tuple[float, float]:
@@ -250,8 +265,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     return CLOSE.apply((input, other, rtol, atol, equal_nan))
 
 
-def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08,
-             equal_nan: bool = False) -> bool:
+def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close, see `isclose` (source: ``torch.allclose``)."""
     _check_close("allclose", input, other, rtol, atol)
     return bool(np.all(isclose(input, other, rtol, atol, equal_nan).array))

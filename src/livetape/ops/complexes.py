@@ -20,10 +20,20 @@ from livetape.ops.table import elementwise, into, row, unary
 _COMPLEX = {float32: complex64, float64: complex128}
 
 # ---------------------------------------------------------------- the same memory, seen as pairs of numbers
-VIEW_AS_REAL = row("view_as_real", lambda self: self[..., None].view(self.real.dtype), view=True, analytic=False,
-                   self=lambda grad: view_as_complex(_together(grad)))
-VIEW_AS_COMPLEX = row("view_as_complex", lambda self: self.view(f"c{2 * self.itemsize}")[..., 0], view=True,
-                      analytic=False, self=lambda grad: view_as_real(grad))
+VIEW_AS_REAL = row(
+    "view_as_real",
+    lambda self: self[..., None].view(self.real.dtype),
+    view=True,
+    analytic=False,
+    self=lambda grad: view_as_complex(_together(grad)),
+)
+VIEW_AS_COMPLEX = row(
+    "view_as_complex",
+    lambda self: self.view(f"c{2 * self.itemsize}")[..., 0],
+    view=True,
+    analytic=False,
+    self=lambda grad: view_as_real(grad),
+)
 
 
 def _together(grad: Any) -> Any:
@@ -62,8 +72,10 @@ def view_as_complex(input: Any) -> Any:
     must_be_tensors("view_as_complex", input=input)
     kind = input.dtype
     if kind not in _COMPLEX:
-        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of "
-                           f"scalar type: {SCALAR_TYPE[kind]}")
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+            f"scalar type: {SCALAR_TYPE[kind]}"
+        )
     array = input.array
     if array.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")
@@ -114,12 +126,22 @@ def _from_polar(abs: Any, angle: Any) -> Any:
     return _joined(abs * np.cos(angle), abs * np.sin(angle))
 
 
-COMPLEX_ROW = row("complex", _joined, tensors="real imag", analytic=False,
-                  real=lambda grad, real_size: sum_to(_real_of(grad), real_size),
-                  imag=lambda grad, imag_size: sum_to(imag(grad), imag_size))
-POLAR = row("polar", _from_polar, tensors="abs angle", analytic=False,
-            abs=lambda grad, result, abs_size: sum_to(_real_of(conj(grad) * sgn(result)), abs_size),
-            angle=lambda grad, result, angle_size: sum_to(_real_of(conj(grad) * (result * 1j)), angle_size))
+COMPLEX_ROW = row(
+    "complex",
+    _joined,
+    tensors="real imag",
+    analytic=False,
+    real=lambda grad, real_size: sum_to(_real_of(grad), real_size),
+    imag=lambda grad, imag_size: sum_to(imag(grad), imag_size),
+)
+POLAR = row(
+    "polar",
+    _from_polar,
+    tensors="abs angle",
+    analytic=False,
+    abs=lambda grad, result, abs_size: sum_to(_real_of(conj(grad) * sgn(result)), abs_size),
+    angle=lambda grad, result, angle_size: sum_to(_real_of(conj(grad) * (result * 1j)), angle_size),
+)
 _real_of = real  # in the formulas above, `real` is the name of an input
 
 
@@ -127,11 +149,15 @@ def _check_parts(name: str, first: Any, second: Any, names: tuple[str, str]) -> 
     must_be_tensors(name, **{names[0]: first, names[1]: second})
     for part in (first, second):
         if part.dtype not in _COMPLEX and part.dtype is not float16:
-            raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
-                               f"{SCALAR_TYPE[first.dtype]} and {SCALAR_TYPE[second.dtype]}")
+            raise RuntimeError(
+                "Expected both inputs to be Half, Float or Double tensors but got "
+                f"{SCALAR_TYPE[first.dtype]} and {SCALAR_TYPE[second.dtype]}"
+            )
     if first.dtype is not second.dtype:
-        raise RuntimeError(f"Expected object of scalar type {SCALAR_TYPE[first.dtype]} but got scalar type "
-                           f"{SCALAR_TYPE[second.dtype]} for second argument")
+        raise RuntimeError(
+            f"Expected object of scalar type {SCALAR_TYPE[first.dtype]} but got scalar type "
+            f"{SCALAR_TYPE[second.dtype]} for second argument"
+        )
     _ = first.dtype.to_complex().np  # complex32 is an error
     try:
         np.broadcast_shapes(first.array.shape, second.array.shape)
@@ -177,11 +203,17 @@ def _angle_backward(grad: Any, self: Any) -> Any:
     return where(zero, 0, grad * (1j / conj(where(zero, 1, self))))
 
 
-angle = unary("angle", _angle, "The angle of each number in the complex plane, in radians; pi for negative real ones.",
-              analytic=False, self=_angle_backward)
+angle = unary(
+    "angle",
+    _angle,
+    "The angle of each number in the complex plane, in radians; pi for negative real ones.",
+    analytic=False,
+    self=_angle_backward,
+)
 
-CONJ_PHYSICAL = elementwise("conj_physical", np.conjugate, params="self", tensors="self", analytic=False,
-                            self=lambda grad: conj_physical(grad))
+CONJ_PHYSICAL = elementwise(
+    "conj_physical", np.conjugate, params="self", tensors="self", analytic=False, self=lambda grad: conj_physical(grad)
+)
 CONJ_PHYSICAL.inplace_class = node_class("ConjPhysicalBackward1")
 
 
@@ -218,9 +250,31 @@ def is_neg(input: Any) -> bool:
     return False
 
 
-FUNCTIONS = ["view_as_real", "view_as_complex", "real", "imag", "complex", "polar", "angle", "conj", "conj_physical",
-             "conj_physical_", "resolve_conj", "resolve_neg", "is_conj", "is_neg"]
+FUNCTIONS = [
+    "view_as_real",
+    "view_as_complex",
+    "real",
+    "imag",
+    "complex",
+    "polar",
+    "angle",
+    "conj",
+    "conj_physical",
+    "conj_physical_",
+    "resolve_conj",
+    "resolve_neg",
+    "is_conj",
+    "is_neg",
+]
 METHODS: dict[str, Any] = {
-    "angle": angle, "conj": conj, "conj_physical": conj_physical, "conj_physical_": conj_physical_,
-    "resolve_conj": resolve_conj, "resolve_neg": resolve_neg, "is_conj": is_conj, "is_neg": is_neg,
-    "real": property(real, _set_real), "imag": property(imag, _set_imag)}
+    "angle": angle,
+    "conj": conj,
+    "conj_physical": conj_physical,
+    "conj_physical_": conj_physical_,
+    "resolve_conj": resolve_conj,
+    "resolve_neg": resolve_neg,
+    "is_conj": is_conj,
+    "is_neg": is_neg,
+    "real": property(real, _set_real),
+    "imag": property(imag, _set_imag),
+}

@@ -92,10 +92,14 @@ def _with_strided(self: Any, src: Any, size: Any, stride: Any, storage_offset: i
 
 
 AS_STRIDED_SCATTER = row(
-    "as_strided_scatter", _with_strided, tensors="self src",
-    self=lambda grad, src_size, size, stride, storage_offset:
-        AS_STRIDED_SCATTER.apply((grad, grad.new_zeros(src_size), size, stride, storage_offset)),
-    src=lambda grad, size, stride, storage_offset: as_strided(grad.contiguous(), size, stride, storage_offset))
+    "as_strided_scatter",
+    _with_strided,
+    tensors="self src",
+    self=lambda grad, src_size, size, stride, storage_offset: AS_STRIDED_SCATTER.apply(
+        (grad, grad.new_zeros(src_size), size, stride, storage_offset)
+    ),
+    src=lambda grad, size, stride, storage_offset: as_strided(grad.contiguous(), size, stride, storage_offset),
+)
 
 
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
@@ -108,7 +112,24 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
 
 _here = storage_offset
 FUNCTIONS = [
-    "alias_copy", "as_strided_copy", "as_strided_scatter", "detach_copy", "expand_copy", "permute_copy", "select_copy",
-    "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy",
-    "unfold_copy", "unsqueeze_copy", "view_as_complex_copy", "view_as_real_copy", "view_copy"]
+    "alias_copy",
+    "as_strided_copy",
+    "as_strided_scatter",
+    "detach_copy",
+    "expand_copy",
+    "permute_copy",
+    "select_copy",
+    "slice_copy",
+    "split_copy",
+    "split_with_sizes_copy",
+    "squeeze_copy",
+    "t_copy",
+    "transpose_copy",
+    "unbind_copy",
+    "unfold_copy",
+    "unsqueeze_copy",
+    "view_as_complex_copy",
+    "view_as_real_copy",
+    "view_copy",
+]
 METHODS = {"as_strided_scatter": as_strided_scatter}

@@ -25,14 +25,24 @@ from livetape.ops.literals import (  # noqa: F401 - exported from here
 from livetape.ops.options import finish, kind_of, kind_or_out, need_tensor, number_of, scalar_array, sizes
 from livetape.ops.table import row
 
-_OPTIONS = ("torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = "
-            "False, "
-            "bool requires_grad = False)")
+_OPTIONS = (
+    "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = "
+    "False, "
+    "bool requires_grad = False)"
+)
 
 
 # ---------------------------------------------------------------- filled
-def zeros(*args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def zeros(
+    *args: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Zeros of the given size: integers or one sequence of them (source: ``torch.zeros``).
 
     >>> import livetape as torch
@@ -41,13 +51,21 @@ def zeros(*args: Any, size: Any = None, out: Any = None, dtype: Any = None, layo
             [0., 0., 0.]])
     """
     kind = kind_or_out("zeros", dtype, out)
-    return finish("zeros", np.zeros(sizes("zeros", args, size), kind.np), kind, device, requires_grad, layout,
-                  pin_memory,
-                  out)
+    return finish(
+        "zeros", np.zeros(sizes("zeros", args, size), kind.np), kind, device, requires_grad, layout, pin_memory, out
+    )
 
 
-def ones(*args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-         pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def ones(
+    *args: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Ones of the given size (source: ``torch.ones``).
 
     >>> import livetape as torch
@@ -55,12 +73,22 @@ def ones(*args: Any, size: Any = None, out: Any = None, dtype: Any = None, layou
     tensor([1, 1, 1])
     """
     kind = kind_or_out("ones", dtype, out)
-    return finish("ones", np.ones(sizes("ones", args, size), kind.np), kind, device, requires_grad, layout, pin_memory,
-                  out)
+    return finish(
+        "ones", np.ones(sizes("ones", args, size), kind.np), kind, device, requires_grad, layout, pin_memory, out
+    )
 
 
-def empty(*args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          pin_memory: Any = False, requires_grad: Any = False, memory_format: Any = None) -> Any:
+def empty(
+    *args: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+) -> Any:
     """A tensor whose elements are whatever was in memory (source: ``torch.empty``)."""
     kind = kind_or_out("empty", dtype, out)
     array = np.empty(sizes("empty", args, size), kind.np)
@@ -69,8 +97,17 @@ def empty(*args: Any, size: Any = None, out: Any = None, dtype: Any = None, layo
     return finish("empty", array, kind, device, requires_grad, layout, pin_memory, out)
 
 
-def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-         pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """A tensor filled with a number, of the dtype that the number gives (source: ``torch.full``).
 
     >>> import livetape as torch
@@ -82,8 +119,16 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     value = number_of("full", fill_value, "fill_value", 2)
     kind = kind_or_out("full", dtype, out, _kind_of_number(value))
-    return finish("full", _filled(np.empty(sizes("full", (size,)), kind.np), value, kind), kind, device, requires_grad,
-                  layout, pin_memory, out)
+    return finish(
+        "full",
+        _filled(np.empty(sizes("full", (size,)), kind.np), value, kind),
+        kind,
+        device,
+        requires_grad,
+        layout,
+        pin_memory,
+        out,
+    )
 
 
 def _kind_of_number(value: Any) -> dtype:
@@ -102,34 +147,76 @@ def _filled(array: Any, value: Any, kind: dtype) -> Any:
 
 
 # ---------------------------------------------------------------- like another tensor
-def zeros_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
-               requires_grad: Any = False, memory_format: Any = None) -> Any:
+def zeros_like(
+    input: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+) -> Any:
     """Zeros of another tensor's size and dtype (source: ``torch.zeros_like``)."""
     return _like("zeros_like", input, 0, dtype, layout, device, pin_memory, requires_grad, memory_format)
 
 
-def ones_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
-              requires_grad: Any = False, memory_format: Any = None) -> Any:
+def ones_like(
+    input: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+) -> Any:
     """Ones of another tensor's size and dtype (source: ``torch.ones_like``)."""
     return _like("ones_like", input, 1, dtype, layout, device, pin_memory, requires_grad, memory_format)
 
 
-def empty_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
-               requires_grad: Any = False, memory_format: Any = None) -> Any:
+def empty_like(
+    input: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+) -> Any:
     """A tensor of another's size and dtype, its elements not set (source: ``torch.empty_like``)."""
     return _like("empty_like", input, None, dtype, layout, device, pin_memory, requires_grad, memory_format)
 
 
-def full_like(input: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-              pin_memory: Any = False, requires_grad: Any = False, memory_format: Any = None) -> Any:
+def full_like(
+    input: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+) -> Any:
     """A tensor of another's size and dtype, filled with a number (source: ``torch.full_like``)."""
     need_tensor("full_like", input)
     value = number_of("full_like", fill_value, "fill_value", 2)
     return _like("full_like", input, value, dtype, layout, device, pin_memory, requires_grad, memory_format)
 
 
-def _like(name: str, input: Any, value: Any, kind: Any, layout: Any, device: Any, pin_memory: Any, requires_grad: Any,
-          memory_format: Any) -> Any:
+def _like(
+    name: str,
+    input: Any,
+    value: Any,
+    kind: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    requires_grad: Any,
+    memory_format: Any,
+) -> Any:
     need_tensor(name, input)
     wanted = kind_of(name, kind, input.dtype)
     array = options.empty_like(name, input, wanted, memory_format)
@@ -139,54 +226,122 @@ def _like(name: str, input: Any, value: Any, kind: Any, layout: Any, device: Any
 
 
 # ---------------------------------------------------------------- of another tensor's dtype
-def new_zeros(self: Any, *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-              pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def new_zeros(
+    self: Any,
+    *args: Any,
+    size: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Zeros of the given size and this tensor's dtype (source: ``torch.Tensor.new_zeros``)."""
     kind = kind_of("new_zeros", dtype, self.dtype)
-    return finish("new_zeros", np.zeros(sizes("new_zeros", args, size), kind.np), kind, device, requires_grad, layout,
-                  pin_memory)
+    return finish(
+        "new_zeros", np.zeros(sizes("new_zeros", args, size), kind.np), kind, device, requires_grad, layout, pin_memory
+    )
 
 
-def new_ones(self: Any, *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-             pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def new_ones(
+    self: Any,
+    *args: Any,
+    size: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Ones of the given size and this tensor's dtype (source: ``torch.Tensor.new_ones``)."""
     kind = kind_of("new_ones", dtype, self.dtype)
-    return finish("new_ones", np.ones(sizes("new_ones", args, size), kind.np), kind, device, requires_grad, layout,
-                  pin_memory)
+    return finish(
+        "new_ones", np.ones(sizes("new_ones", args, size), kind.np), kind, device, requires_grad, layout, pin_memory
+    )
 
 
-def new_empty(self: Any, *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-              pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def new_empty(
+    self: Any,
+    *args: Any,
+    size: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """A tensor of the given size and this tensor's dtype, not set (source: ``torch.Tensor.new_empty``)."""
     kind = kind_of("new_empty", dtype, self.dtype)
-    return finish("new_empty", np.empty(sizes("new_empty", args, size), kind.np), kind, device, requires_grad, layout,
-                  pin_memory)
+    return finish(
+        "new_empty", np.empty(sizes("new_empty", args, size), kind.np), kind, device, requires_grad, layout, pin_memory
+    )
 
 
-def new_full(self: Any, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-             pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def new_full(
+    self: Any,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """A tensor of this one's dtype filled with a number (source: ``torch.Tensor.new_full``)."""
     value = number_of("new_full", fill_value, "fill_value", 2)
     kind = kind_of("new_full", dtype, self.dtype)
-    return finish("new_full", _filled(np.empty(sizes("new_full", (size,)), kind.np), value, kind), kind, device,
-                  requires_grad, layout, pin_memory)
+    return finish(
+        "new_full",
+        _filled(np.empty(sizes("new_full", (size,)), kind.np), value, kind),
+        kind,
+        device,
+        requires_grad,
+        layout,
+        pin_memory,
+    )
 
 
-def new_empty_strided(self: Any, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                      pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def new_empty_strided(
+    self: Any,
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """`empty_strided` with this tensor's dtype (source: ``torch.Tensor.new_empty_strided``)."""
-    return empty_strided(size, stride, dtype=kind_of("new_empty_strided", dtype, self.dtype), layout=layout,
-                         device=device, pin_memory=pin_memory, requires_grad=requires_grad)
+    return empty_strided(
+        size,
+        stride,
+        dtype=kind_of("new_empty_strided", dtype, self.dtype),
+        layout=layout,
+        device=device,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+    )
 
 
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                  pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """A tensor with the given strides, in elements, not set (source: ``torch.empty_strided``)."""
     kind = kind_of("empty_strided", dtype)
     shape, steps = sizes("empty_strided", (size,)), tuple(stride)
     if len(shape) != len(steps):
-        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
-                           f"({len(steps)})")
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})"
+        )
     if any(s < 0 for s in steps):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps)) if all(shape) else 0
@@ -195,14 +350,24 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     return finish("empty_strided", array, kind, device, requires_grad, layout, pin_memory)
 
 
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                   pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """A tensor whose dimensions lie in memory in the given order (source: ``torch.empty_permuted``)."""
     kind = kind_of("empty_permuted", dtype)
     shape, order = sizes("empty_permuted", (size,)), tuple(physical_layout)
     if len(shape) != len(order):
-        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. "
-                           f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}")
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        )
     if set(order) != {i for i, _ in enumerate(shape)}:
         raise RuntimeError("Dimension out of range or duplicate dim in physical_layout")
     array = np.empty([shape[d] for d in order], kind.np).transpose(np.argsort(order))
@@ -213,11 +378,22 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
 _ARANGE = (
     "(Number end, *, Tensor out = None, " + _OPTIONS,
     "(Number start, Number end, *, " + _OPTIONS,
-    "(Number start, Number end, Number step = 1, *, Tensor out = None, " + _OPTIONS)
+    "(Number start, Number end, Number step = 1, *, Tensor out = None, " + _OPTIONS,
+)
 
 
-def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
-           layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def arange(
+    *args: Any,
+    start: Any = None,
+    end: Any = None,
+    step: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Numbers from ``start`` (0) up to ``end``, which is left out, by ``step`` (1) (source: ``torch.arange``).
 
     >>> import livetape as torch
@@ -239,8 +415,9 @@ def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{SCALAR_TYPE[kind]}'")
     if any(isinstance(v, complex) for v in (start, end, step)):
         raise RuntimeError("value cannot be converted to type double without overflow")
-    return finish("arange", arange_values(start, end, step, kind.np), kind, device, requires_grad, layout, pin_memory,
-                  out)
+    return finish(
+        "arange", arange_values(start, end, step, kind.np), kind, device, requires_grad, layout, pin_memory, out
+    )
 
 
 def _range_arguments(name: str, args: tuple[Any, ...], start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
@@ -256,7 +433,8 @@ def _range_arguments(name: str, args: tuple[Any, ...], start: Any, end: Any, ste
         raise no_overload(name, args, *_ARANGE)
     for value in args:
         if not isinstance(value, (int, float, complex, np.generic, TensorBase)) or (
-                isinstance(value, TensorBase) and value.array.ndim):
+            isinstance(value, TensorBase) and value.array.ndim
+        ):
             if len(args) == 1:
                 raise TypeError(f"{name}(): argument 'end' (position 1) must be Number, not {type(value).__name__}")
             raise no_overload(name, args, *_ARANGE)
@@ -267,27 +445,52 @@ def _range_number(name: str, value: Any, argument: str) -> Any:
     return number_of(name, value, argument, 1)
 
 
-def range_(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
-           device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def range_(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Numbers from ``start`` to ``end``, which is included; use `arange` (source: ``torch.range``)."""
-    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is "
-                  "inconsistent "
-                  "with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-                  UserWarning, stacklevel=2)
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent "
+        "with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
     start, end, step = (number_of("range", v, n, 1) for v, n in ((start, "start"), (end, "end"), (step, "step")))
     kind = kind_or_out("range", dtype, out)
-    return finish("range", arange_values(start, end, step, kind.np, True), kind, device, requires_grad, layout,
-                  pin_memory,
-                  out)
+    return finish(
+        "range", arange_values(start, end, step, kind.np, True), kind, device, requires_grad, layout, pin_memory, out
+    )
 
 
-_SPACED = tuple(f"({s} start, {e} end, int steps, *, Tensor out = None, {_OPTIONS}" for s, e in (
-    ("Tensor", "Tensor"), ("Number", "Tensor"), ("Tensor", "Number"), ("Number", "Number")))
+_SPACED = tuple(
+    f"({s} start, {e} end, int steps, *, Tensor out = None, {_OPTIONS}"
+    for s, e in (("Tensor", "Tensor"), ("Number", "Tensor"), ("Tensor", "Number"), ("Number", "Number"))
+)
 _LOG_SPACED = tuple(s.replace("int steps", "int steps, float base = 10") for s in _SPACED)
 
 
-def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
-             device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def linspace(
+    start: Any,
+    end: Any,
+    steps: Any = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced (source: ``torch.linspace``).
 
     >>> import livetape as torch
@@ -296,18 +499,37 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype:
     """
     first, last, count = _spaced("linspace", start, end, steps, _SPACED)
     kind = kind_or_out("linspace", dtype, out, _spaced_kind(first, last))
-    return finish("linspace", linspace_values(first, last, count, kind.np), kind, device, requires_grad, layout,
-                  pin_memory,
-                  out)
+    return finish(
+        "linspace", linspace_values(first, last, count, kind.np), kind, device, requires_grad, layout, pin_memory, out
+    )
 
 
-def logspace(start: Any, end: Any, steps: Any = None, base: Any = 10.0, *, out: Any = None, dtype: Any = None,
-             layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def logspace(
+    start: Any,
+    end: Any,
+    steps: Any = None,
+    base: Any = 10.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """``base`` to the power of the numbers of `linspace` (source: ``torch.logspace``)."""
     first, last, count = _spaced("logspace", start, end, steps, _LOG_SPACED)
     kind = kind_or_out("logspace", dtype, out, _spaced_kind(first, last))
-    return finish("logspace", logspace_values(first, last, count, base, kind.np), kind, device, requires_grad, layout,
-                  pin_memory, out)
+    return finish(
+        "logspace",
+        logspace_values(first, last, count, base, kind.np),
+        kind,
+        device,
+        requires_grad,
+        layout,
+        pin_memory,
+        out,
+    )
 
 
 def _spaced(name: str, start: Any, end: Any, steps: Any, signatures: tuple[str, ...]) -> tuple[Any, Any, int]:
@@ -317,8 +539,10 @@ def _spaced(name: str, start: Any, end: Any, steps: Any, signatures: tuple[str, 
         raise no_overload(name, given, *signatures)
     for value, label in ((start, "start"), (end, "end")):
         if isinstance(value, TensorBase) and value.array.ndim:
-            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {label} with "
-                               f"{value.array.ndim} dimension(s).")
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got {label} with "
+                f"{value.array.ndim} dimension(s)."
+            )
     count = as_int(steps)
     if count < 0:
         raise RuntimeError("number of steps must be non-negative")
@@ -331,8 +555,17 @@ def _spaced_kind(first: Any, last: Any) -> dtype:
     return default.dtype
 
 
-def eye(n: Any, m: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def eye(
+    n: Any,
+    m: Any = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Ones on the diagonal, zeros elsewhere, ``n`` by ``m`` (source: ``torch.eye``).
 
     >>> import livetape as torch
@@ -343,8 +576,9 @@ def eye(n: Any, m: Any = None, *, out: Any = None, dtype: Any = None, layout: An
     for position, (value, argument) in enumerate(((n, "n"), (m, "m"))):
         if value is not None or argument == "n":
             if not is_integer(value):
-                raise TypeError(f"eye(): argument '{argument}' (position {position + 1}) must be int, not "
-                                f"{type(value).__name__}")
+                raise TypeError(
+                    f"eye(): argument '{argument}' (position {position + 1}) must be int, not {type(value).__name__}"
+                )
             if as_int(value) < 0:
                 raise RuntimeError(f"{argument} must be greater or equal to 0, got {as_int(value)}")
     kind = kind_or_out("eye", dtype, out)
@@ -352,8 +586,15 @@ def eye(n: Any, m: Any = None, *, out: Any = None, dtype: Any = None, layout: An
     return finish("eye", array, kind, device, requires_grad, layout, pin_memory, out)
 
 
-def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
-                  requires_grad: Any = False) -> Any:
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """A 0-d tensor of a number, of the default dtype (source: ``torch.scalar_tensor``)."""
     value = number_of("scalar_tensor", s, "s", 1)
     kind = kind_of("scalar_tensor", dtype)
@@ -361,14 +602,22 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 
 
 # ---------------------------------------------------------------- filling what is there
-FILL = row("fill", lambda self, value: np.broadcast_to(scalar_array(value, _kind_like(self)), self.shape),
-           inplace_node="FillBackward2",
-           self=lambda grad: zeros_like(grad))
-FILL_TENSOR = row("fill", lambda self, value: np.broadcast_to(value.astype(self.dtype), self.shape), tensors="self "
-                                                                                                             "value",
-                  node="FillBackward1", inplace_node="FillBackward3", key="fill.tensor",
-                  self=lambda grad: zeros_like(grad),
-                  value=lambda grad: grad.sum())
+FILL = row(
+    "fill",
+    lambda self, value: np.broadcast_to(scalar_array(value, _kind_like(self)), self.shape),
+    inplace_node="FillBackward2",
+    self=lambda grad: zeros_like(grad),
+)
+FILL_TENSOR = row(
+    "fill",
+    lambda self, value: np.broadcast_to(value.astype(self.dtype), self.shape),
+    tensors="self value",
+    node="FillBackward1",
+    inplace_node="FillBackward3",
+    key="fill.tensor",
+    self=lambda grad: zeros_like(grad),
+    value=lambda grad: grad.sum(),
+)
 
 
 def _kind_like(array: Any) -> dtype:
@@ -393,8 +642,9 @@ def fill(input: Any, value: Any) -> Any:
 
 def _need_0d(value: Any) -> None:
     if value.array.ndim:
-        raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
-                           f"{value.array.ndim} dimensions.")
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
+        )
 
 
 ZERO = row("zero", lambda self: np.zeros_like(self), self=lambda grad: zeros_like(grad))
@@ -407,10 +657,40 @@ def zero_(self: Any) -> Any:
 
 range = range_
 FUNCTIONS = [
-    "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "fill", "fill_",
-    "from_numpy", "frombuffer", "full", "full_like", "legacy_tensor", "linspace", "logspace", "ones", "ones_like",
+    "arange",
+    "as_tensor",
+    "asarray",
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "eye",
+    "fill",
+    "fill_",
+    "from_numpy",
+    "frombuffer",
+    "full",
+    "full_like",
+    "legacy_tensor",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
     "range",
-    "scalar_tensor", "tensor", "zero_", "zeros", "zeros_like"]
+    "scalar_tensor",
+    "tensor",
+    "zero_",
+    "zeros",
+    "zeros_like",
+]
 METHODS = {
-    "fill_": fill_, "new": new, "new_empty": new_empty, "new_empty_strided": new_empty_strided, "new_full": new_full,
-    "new_ones": new_ones, "new_tensor": new_tensor, "new_zeros": new_zeros, "zero_": zero_}
+    "fill_": fill_,
+    "new": new,
+    "new_empty": new_empty,
+    "new_empty_strided": new_empty_strided,
+    "new_full": new_full,
+    "new_ones": new_ones,
+    "new_tensor": new_tensor,
+    "new_zeros": new_zeros,
+    "zero_": zero_,
+}

@@ -31,13 +31,24 @@ def _place_diagonal(grad: Any, size: Any, offset: int, dim1: int, dim2: int) -> 
     return total
 
 
-DIAGONAL = row("diagonal", _diagonal, view=True, self=lambda grad, self_size, offset, dim1, dim2:
-               DIAGONAL_BACKWARD.apply((grad, self_size, offset, dim1, dim2)))
-DIAGONAL_BACKWARD = row("diagonal_backward", _place_diagonal, tensors="grad",
-                        grad=lambda grad, offset, dim1, dim2: DIAGONAL.apply((grad, offset, dim1, dim2)))
-DIAGONAL_COPY = row("diagonal_copy", lambda self, offset, dim1, dim2: self.diagonal(offset, dim1, dim2).copy(),
-                    node="DiagonalBackward0_copy", self=lambda grad, self_size, offset, dim1, dim2:
-                        DIAGONAL_BACKWARD.apply((grad, self_size, offset, dim1, dim2)))
+DIAGONAL = row(
+    "diagonal",
+    _diagonal,
+    view=True,
+    self=lambda grad, self_size, offset, dim1, dim2: DIAGONAL_BACKWARD.apply((grad, self_size, offset, dim1, dim2)),
+)
+DIAGONAL_BACKWARD = row(
+    "diagonal_backward",
+    _place_diagonal,
+    tensors="grad",
+    grad=lambda grad, offset, dim1, dim2: DIAGONAL.apply((grad, offset, dim1, dim2)),
+)
+DIAGONAL_COPY = row(
+    "diagonal_copy",
+    lambda self, offset, dim1, dim2: self.diagonal(offset, dim1, dim2).copy(),
+    node="DiagonalBackward0_copy",
+    self=lambda grad, self_size, offset, dim1, dim2: DIAGONAL_BACKWARD.apply((grad, self_size, offset, dim1, dim2)),
+)
 
 
 def _diagonal_dims(input: Any, dim1: Any, dim2: Any, ndim: int, name: str) -> tuple[int, int]:
@@ -82,8 +93,9 @@ def _diag_embed(self: Any, offset: int, dim1: int, dim2: int) -> Any:
     return total
 
 
-DIAG_EMBED = row("diag_embed", _diag_embed,
-                 self=lambda grad, offset, dim1, dim2: DIAGONAL.apply((grad, offset, dim1, dim2)))
+DIAG_EMBED = row(
+    "diag_embed", _diag_embed, self=lambda grad, offset, dim1, dim2: DIAGONAL.apply((grad, offset, dim1, dim2))
+)
 
 
 def diag_embed(input: Any, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Any:
@@ -128,10 +140,14 @@ def _with_diagonal(self: Any, src: Any, offset: int, dim1: int, dim2: int) -> An
 
 
 DIAGONAL_SCATTER = row(
-    "diagonal_scatter", _with_diagonal, tensors="self src",
-    self=lambda grad, src_size, offset, dim1, dim2:
-        DIAGONAL_SCATTER.apply((grad, grad.new_zeros(src_size), offset, dim1, dim2)),
-    src=lambda grad, offset, dim1, dim2: DIAGONAL.apply((grad, offset, dim1, dim2)))
+    "diagonal_scatter",
+    _with_diagonal,
+    tensors="self src",
+    self=lambda grad, src_size, offset, dim1, dim2: DIAGONAL_SCATTER.apply(
+        (grad, grad.new_zeros(src_size), offset, dim1, dim2)
+    ),
+    src=lambda grad, offset, dim1, dim2: DIAGONAL.apply((grad, offset, dim1, dim2)),
+)
 
 
 def diagonal_scatter(input: Any, src: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Any:
@@ -160,12 +176,16 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 
 
 # ---------------------------------------------------------------- triangles
-TRIL = row("tril", lambda self, diagonal: in_order(np.tril(self, diagonal)), self=lambda grad,
-           diagonal: TRIL.apply((grad,
-                                                                                                           diagonal)))
-TRIU = row("triu", lambda self, diagonal: in_order(np.triu(self, diagonal)), self=lambda grad,
-           diagonal: TRIU.apply((grad,
-                                                                                                           diagonal)))
+TRIL = row(
+    "tril",
+    lambda self, diagonal: in_order(np.tril(self, diagonal)),
+    self=lambda grad, diagonal: TRIL.apply((grad, diagonal)),
+)
+TRIU = row(
+    "triu",
+    lambda self, diagonal: in_order(np.triu(self, diagonal)),
+    self=lambda grad, diagonal: TRIU.apply((grad, diagonal)),
+)
 
 
 def _triangle(name: str, input: Any, diagonal: Any) -> int:
@@ -206,20 +226,37 @@ def triu_(self: Any, diagonal: Any = 0) -> Any:
     return TRIU.inplace(self, _triangle("triu", self, diagonal))
 
 
-def tril_indices(row: Any, col: Any, offset: Any = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
-                 pin_memory: Any = False) -> Any:
+def tril_indices(
+    row: Any,
+    col: Any,
+    offset: Any = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Any:
     """The places of a lower triangle: rows, and columns (source: ``torch.tril_indices``)."""
     return _triangle_places("tril_indices", row, col, offset, dtype, device, layout, pin_memory)
 
 
-def triu_indices(row: Any, col: Any, offset: Any = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
-                 pin_memory: Any = False) -> Any:
+def triu_indices(
+    row: Any,
+    col: Any,
+    offset: Any = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Any:
     """The places of an upper triangle: rows, and columns (source: ``torch.triu_indices``)."""
     return _triangle_places("triu_indices", row, col, offset, dtype, device, layout, pin_memory)
 
 
-def _triangle_places(name: str, rows: Any, columns: Any, offset: Any, kind: Any, device: Any, layout: Any,
-                     pin_memory: Any) -> Any:
+def _triangle_places(
+    name: str, rows: Any, columns: Any, offset: Any, kind: Any, device: Any, layout: Any, pin_memory: Any
+) -> Any:
     for label, n in (("row", rows), ("col", columns)):
         if n < 0:
             raise RuntimeError(f"{label} must be non-negative, got{n}")
@@ -255,11 +292,16 @@ def trace(input: Any) -> Any:
 
 # ---------------------------------------------------------------- turned over
 FLIP = row("flip", lambda self, dims: np.flip(self, dims).copy("K"), self=lambda grad, dims: FLIP.apply((grad, dims)))
-ROLL = row("roll", lambda self, shifts, dims: in_order(np.roll(self, shifts, dims) if dims else np.roll(self,
-                                                                                                        shifts[0])),
-           self=lambda grad, shifts, dims: ROLL.apply((grad, tuple([-s for s in shifts]), dims)))
-ROT90 = row("rot90", lambda self, k, dims: np.rot90(self, k, dims).copy("K"),
-            self=lambda grad, k, dims: ROT90.apply((grad, -k, dims)))
+ROLL = row(
+    "roll",
+    lambda self, shifts, dims: in_order(np.roll(self, shifts, dims) if dims else np.roll(self, shifts[0])),
+    self=lambda grad, shifts, dims: ROLL.apply((grad, tuple([-s for s in shifts]), dims)),
+)
+ROT90 = row(
+    "rot90",
+    lambda self, k, dims: np.rot90(self, k, dims).copy("K"),
+    self=lambda grad, k, dims: ROT90.apply((grad, -k, dims)),
+)
 
 
 def flip(input: Any, *args: Any, dims: Any = None) -> Any:
@@ -312,8 +354,9 @@ def _ints_or_one(name: str, value: Any, argument: str, position: int) -> tuple[i
     if is_integer(value):
         return (as_int(value),)
     if not isinstance(value, (tuple, list)):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, not "
-                        f"{type(value).__name__}")
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, not {type(value).__name__}"
+        )
     return ints(name, (value,), None, argument)
 
 
@@ -351,11 +394,39 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 
 
 FUNCTIONS = [
-    "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "flip", "fliplr", "flipud",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "diagonal_copy",
+    "diagonal_scatter",
+    "flip",
+    "fliplr",
+    "flipud",
     "roll",
-    "rot90", "trace", "tril", "tril_indices", "triu", "triu_indices", "vander"]
+    "rot90",
+    "trace",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+    "vander",
+]
 METHODS = {
-    "diag": diag, "diag_embed": diag_embed, "diagflat": diagflat, "diagonal": diagonal,
+    "diag": diag,
+    "diag_embed": diag_embed,
+    "diagflat": diagflat,
+    "diagonal": diagonal,
     "diagonal_scatter": diagonal_scatter,
-    "fill_diagonal_": fill_diagonal_, "flip": flip, "fliplr": fliplr, "flipud": flipud, "roll": roll, "rot90": rot90,
-    "trace": trace, "tril": tril, "tril_": tril_, "triu": triu, "triu_": triu_}
+    "fill_diagonal_": fill_diagonal_,
+    "flip": flip,
+    "fliplr": fliplr,
+    "flipud": flipud,
+    "roll": roll,
+    "rot90": rot90,
+    "trace": trace,
+    "tril": tril,
+    "tril_": tril_,
+    "triu": triu,
+    "triu_": triu_,
+}

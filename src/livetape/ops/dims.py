@@ -56,10 +56,14 @@ def wrap_dims(dims: Any, ndim: int, name: str = "", argument: str = "dim", posit
                 continue
             kind = type(dim).__name__
             if at == 0:
-                raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, but "
-                                f"found element of type {kind} at pos 0")
-            raise TypeError(f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "
-                            f'"type must be tuple of ints,but got {kind}"')
+                raise TypeError(
+                    f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, but "
+                    f"found element of type {kind} at pos 0"
+                )
+            raise TypeError(
+                f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "
+                f'"type must be tuple of ints,but got {kind}"'
+            )
     found: list[int] = []
     for dim in whole:
         one = wrap_dim(dim, ndim)
@@ -112,8 +116,9 @@ def no_overload(name: str, given: Any, *signatures: str) -> TypeError:
     else:
         kinds = ", ".join([type(value).__name__ for value in given])
     lines = "".join([f" * {signature}\n" for signature in signatures])
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
-                     f"{lines}")
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{lines}"
+    )
 
 
 _NUMPY = {"axis": "dim", "keepdims": "keepdim"}

@@ -54,8 +54,10 @@ def _parse(equation: str, operands: list[Any]) -> tuple[list[_Operand], list[Any
     for character in equation.replace("->", "").replace("...", "").replace(",", ""):
         if character not in _LETTERS:
             position = equation.index(character)
-            raise RuntimeError(f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must "
-                               "be in [a-zA-Z]")
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must "
+                "be in [a-zA-Z]"
+            )
     if len(terms) < len(operands):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
     if len(terms) > len(operands):
@@ -66,22 +68,30 @@ def _parse(equation: str, operands: list[Any]) -> tuple[list[_Operand], list[Any
         ndim = operand.array.ndim
         if "..." in term:
             if ndim < named:
-                raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
-                                   f"dimensions ({ndim}) for operand {i}")
+                raise RuntimeError(
+                    f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
+                    f"dimensions ({ndim}) for operand {i}"
+                )
             ellipsis = max(ellipsis, ndim - named)
         elif ndim != named:
             if named > ndim:
-                raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
-                                   f"dimensions ({ndim}) for operand {i}")
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) does not match the number of "
-                               f"dimensions ({ndim}) for operand {i} and no ellipsis was given")
+                raise RuntimeError(
+                    f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
+                    f"dimensions ({ndim}) for operand {i}"
+                )
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of "
+                f"dimensions ({ndim}) for operand {i} and no ellipsis was given"
+            )
     labelled = [_Operand(operand, _labels(term, operand.array.ndim)) for term, operand in zip(terms, operands)]
     if arrow:
         out = _labels(right, len(right.replace("...", "")) + (ellipsis if "..." in right else 0))
         seen = {label for o in labelled for label in o.labels}
         for label in out:
             if label not in seen and not isinstance(label, int):
-                raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
+                raise RuntimeError(
+                    f"einsum(): output subscript {label} does not appear in the equation for any input operand"
+                )
             if out.count(label) > 1:
                 raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
     else:
@@ -109,8 +119,9 @@ def _without_repeats(operand: _Operand) -> None:
         j = operand.labels.index(label, i + 1)
         size = shape_of(operand.tensor)
         if size[i] != size[j]:
-            raise RuntimeError(f"einsum(): subscript {label} is repeated for operand but the sizes don't match, "
-                               f"{size[j]} != {size[i]}")
+            raise RuntimeError(
+                f"einsum(): subscript {label} is repeated for operand but the sizes don't match, {size[j]} != {size[i]}"
+            )
         operand.tensor = diagonals.diagonal(operand.tensor, 0, i, j)
         operand.labels = [l for k, l in enumerate(operand.labels) if k not in (i, j)] + [label]
 
@@ -121,8 +132,10 @@ def _sizes(operands: list[_Operand]) -> dict[Any, int]:
         for label, n in zip(operand.labels, shape_of(operand.tensor)):
             known = sizes.get(label, 1)
             if n != 1 and known not in (1, n):
-                raise RuntimeError(f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with "
-                                   f"previously seen size {known}")
+                raise RuntimeError(
+                    f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with "
+                    f"previously seen size {known}"
+                )
             sizes[label] = max(known, n) if n != 0 else 0
     return sizes
 
@@ -138,8 +151,12 @@ def _summed(operand: _Operand, labels: set[Any]) -> None:
 def _pair(a: _Operand, b: _Operand, kept: list[Any], sizes: dict[Any, int]) -> _Operand:
     """The product of two operands, summed over what is neither in ``kept`` nor of size 1 in either."""
     for x, y in ((a, b), (b, a)):  # a dimension that only one has, or has more than size 1 of, is summed before
-        alone = {l for i, l in enumerate(x.labels) if l not in kept and (
-            l not in y.labels or (shape_of(y.tensor)[y.labels.index(l)] == 1 and shape_of(x.tensor)[i] != 1))}
+        alone = {
+            l
+            for i, l in enumerate(x.labels)
+            if l not in kept
+            and (l not in y.labels or (shape_of(y.tensor)[y.labels.index(l)] == 1 and shape_of(x.tensor)[i] != 1))
+        }
         _summed(x, alone)
     for x in (a, b):  # dimensions of size 1 that the other has in full
         other = b if x is a else a
@@ -216,8 +233,10 @@ def einsum(*args: Any) -> Any:
             [3., 3.]])
     """
     if len(args) < 2:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-                         "subscripts list")
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
     if isinstance(args[0], TensorBase):
         equation, operands = _from_sublists(args)
     else:

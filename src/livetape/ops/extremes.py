@@ -63,9 +63,15 @@ def _both(grads: Any, self: Any, result0: Any, result1: Any, dim: Any, keepdim: 
     return high if low is None else low if high is None else low + high
 
 
-AMINMAX = row("aminmax", lambda self, dim, keepdim: (smallest.reduce(self, axis=dim, keepdims=keepdim),
-                                                     largest.reduce(self, axis=dim, keepdims=keepdim)),
-              outputs=2, self=_both)
+AMINMAX = row(
+    "aminmax",
+    lambda self, dim, keepdim: (
+        smallest.reduce(self, axis=dim, keepdims=keepdim),
+        largest.reduce(self, axis=dim, keepdims=keepdim),
+    ),
+    outputs=2,
+    self=_both,
+)
 
 
 def _check_not_empty(name: str, size: Any, axes: Any, label: str | None = None) -> None:
@@ -78,8 +84,10 @@ def _check_not_empty(name: str, size: Any, axes: Any, label: str | None = None) 
 def _amax(op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
     if out is not None:
         if out.dtype is not input.dtype:
-            raise RuntimeError(f"Expected the dtype for input and out to match, but got {SCALAR_TYPE[input.dtype]} for "
-                               f"input's dtype and {SCALAR_TYPE[out.dtype]} for out's dtype.")
+            raise RuntimeError(
+                f"Expected the dtype for input and out to match, but got {SCALAR_TYPE[input.dtype]} for "
+                f"input's dtype and {SCALAR_TYPE[out.dtype]} for out's dtype."
+            )
         return into(out, function, input, dim, keepdim)
     name = op.name
     check_tensor(name, input)
@@ -88,8 +96,10 @@ def _amax(op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: Any)
     axes = reduction_dims(dim, len(size), name)
     if 0 in size:
         if dim is None or (isinstance(dim, (tuple, list)) and not dim):
-            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-                               "reduction dim with the 'dim' argument.")
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                "reduction dim with the 'dim' argument."
+            )
         _check_not_empty(name, size, axes)
     return op.apply((input, axes, keepdim))
 
@@ -117,16 +127,18 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
     if out is not None:
         for target in out:
             if target.dtype is not input.dtype:
-                raise RuntimeError(f"Expected out tensor to have dtype {C_NAME[input.dtype]}, but got "
-                                   f"{C_NAME[target.dtype]} instead")
+                raise RuntimeError(
+                    f"Expected out tensor to have dtype {C_NAME[input.dtype]}, but got {C_NAME[target.dtype]} instead"
+                )
         return into(out, aminmax, input, dim=dim, keepdim=keepdim)
     check_tensor("aminmax", input)
     refuse_complex("aminmax_cpu", input)
     size = input.array.shape
     if dim is None:
         if 0 in size:
-            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
-                               "identity.")
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            )
         axes: tuple[int, ...] = tuple(range(len(size)))
     else:
         axes = (wrap_dim(dim, len(size), "aminmax", position=0),) if size else ()
@@ -157,23 +169,42 @@ MAX_DIM = row("max", _max_dim, key="max.dim", outputs=2, self=_put)
 MIN_DIM = row("min", _min_dim, key="min.dim", outputs=2, self=_put)
 
 
-def _max(name: str, function: Any, rows: Any, made: Any, pairwise: Any, input: Any, dim: Any, keepdim: bool, out: Any,
-         other: Any) -> Any:
+def _max(
+    name: str,
+    function: Any,
+    rows: Any,
+    made: Any,
+    pairwise: Any,
+    input: Any,
+    dim: Any,
+    keepdim: bool,
+    out: Any,
+    other: Any,
+) -> Any:
     if isinstance(input, TensorBase) and (other is not None or isinstance(dim, TensorBase)):
         return pairwise(input, dim if other is None else other, out=out)
-    if not isinstance(input, TensorBase) or not isinstance(keepdim, bool) or (dim is None and keepdim) or (
-            dim is not None and not is_integer(dim)):
+    if (
+        not isinstance(input, TensorBase)
+        or not isinstance(keepdim, bool)
+        or (dim is None and keepdim)
+        or (dim is not None and not is_integer(dim))
+    ):
         raise no_overload(
-            name, [v for v in (input, dim) if v is not None], "(Tensor input, *, Tensor out = None)",
+            name,
+            [v for v in (input, dim) if v is not None],
+            "(Tensor input, *, Tensor out = None)",
             "(Tensor input, Tensor other, *, Tensor out = None)",
-            "(Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)")
+            "(Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)",
+        )
     if out is not None:
         return into(out, function, input) if dim is None else into(out, function, input, dim, keepdim)
     if dim is None:
         refuse_complex(name + "_all", input)
         if not input.array.size:
-            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-                               "reduction dim with the 'dim' argument.")
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                "reduction dim with the 'dim' argument."
+            )
         return rows[0].apply((input,))
     refuse_complex("compare_cpu", input)
     size = input.array.shape
@@ -262,13 +293,29 @@ def _along(self: Any, dim: int, keepdim: bool, found: tuple[Any, Any]) -> tuple[
 
 MEDIAN = row("median", lambda self: kernels.median_of_all(self, False), self=_evenly)
 NANMEDIAN = row("nanmedian", lambda self: kernels.median_of_all(self, True), self=_evenly)
-MEDIAN_DIM = row("median", lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.median(self, dim, False)),
-                 node="MedianBackward1", key="median.dim", outputs=2, self=_put)
-NANMEDIAN_DIM = row("nanmedian", lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.median(self, dim, True)),
-                    node="NanmedianBackward1", key="nanmedian.dim", outputs=2, self=_put)
+MEDIAN_DIM = row(
+    "median",
+    lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.median(self, dim, False)),
+    node="MedianBackward1",
+    key="median.dim",
+    outputs=2,
+    self=_put,
+)
+NANMEDIAN_DIM = row(
+    "nanmedian",
+    lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.median(self, dim, True)),
+    node="NanmedianBackward1",
+    key="nanmedian.dim",
+    outputs=2,
+    self=_put,
+)
 MODE = row("mode", lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.mode(self, dim)), outputs=2, self=_put)
-KTHVALUE = row("kthvalue", lambda self, k, dim, keepdim: _along(
-    self, dim, keepdim, kernels.kth_by_partition(self, k - 1, dim)), outputs=2, self=_put)
+KTHVALUE = row(
+    "kthvalue",
+    lambda self, k, dim, keepdim: _along(self, dim, keepdim, kernels.kth_by_partition(self, k - 1, dim)),
+    outputs=2,
+    self=_put,
+)
 
 
 def _chosen(name: str, op: Any, made: Any, input: Any, dim: Any, keepdim: bool, *more: Any) -> Any:

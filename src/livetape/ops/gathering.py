@@ -66,17 +66,21 @@ def _narrowed(input: Any, dim: Any, start: Any, length: Any, copies: bool = Fals
     return at, first, first + length
 
 
-NARROW_COPY = row("narrow_copy", lambda self, dim, start, end: self[(slice(None),) * dim + (slice(start, end),)].copy(),
-                  self=lambda grad, self_size, dim, start, end: SLICE.formulas[0].fn(grad, self_size, dim, start, end,
-                                                                                     1))
+NARROW_COPY = row(
+    "narrow_copy",
+    lambda self, dim, start, end: self[(slice(None),) * dim + (slice(start, end),)].copy(),
+    self=lambda grad, self_size, dim, start, end: SLICE.formulas[0].fn(grad, self_size, dim, start, end, 1),
+)
 
 
 def narrow_copy(input: Any, dim: Any, start: Any, length: Any) -> Any:
     """As `narrow`, but a copy (source: ``torch.narrow_copy``)."""
     if is_integer(dim) and as_int(dim) >= input.array.ndim > 0:
-        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could "
-                           "this "
-                           "error message be improved?  If so, please report an enhancement request to PyTorch.)")
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could "
+            "this "
+            "error message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
     return NARROW_COPY.apply((input, *_narrowed(input, dim, start, length, True)))
 
 
@@ -93,14 +97,24 @@ def _add_slices(grad: Any, size: Any, dim: int, index: Any) -> Any:
     return add_rows(np.zeros(size, grad.dtype), dim, index if index.ndim else index.reshape(1), grad)
 
 
-INDEX_SELECT = row("index_select", _take_slices, tensors="self index",
-                   self=lambda grad, self_size, dim, index: INDEX_SELECT_BACKWARD.apply((grad, self_size, dim, index)))
-INDEX_SELECT_BACKWARD = row("index_select_backward", _add_slices, tensors="grad index", node="IndexAddBackward0",
-                            grad=lambda grad, dim, index: INDEX_SELECT.apply((grad, dim, index)))
+INDEX_SELECT = row(
+    "index_select",
+    _take_slices,
+    tensors="self index",
+    self=lambda grad, self_size, dim, index: INDEX_SELECT_BACKWARD.apply((grad, self_size, dim, index)),
+)
+INDEX_SELECT_BACKWARD = row(
+    "index_select_backward",
+    _add_slices,
+    tensors="grad index",
+    node="IndexAddBackward0",
+    grad=lambda grad, dim, index: INDEX_SELECT.apply((grad, dim, index)),
+)
 
 
-def check_range(index: Any, extent: int, text: str | None = None, kind: type[Exception] = IndexError,
-                dim: int = 0) -> None:
+def check_range(
+    index: Any, extent: int, text: str | None = None, kind: type[Exception] = IndexError, dim: int = 0
+) -> None:
     """Raise torch's error if an index is outside 0 .. extent - 1."""
     if index.size:
         if index.dtype == np.int64:  # negative ones are the largest unsigned ones: one pass instead of two
@@ -134,12 +148,19 @@ def index_select(input: Any, dim: Any, index: Any, *, out: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- along a dimension
-GATHER = row("gather", lambda self, dim, index: _gathered(self, dim, index), tensors="self index",
-             self=lambda grad, self_size, dim, index: GATHER_BACKWARD.apply((grad, self_size, dim, index)))
-GATHER_BACKWARD = row("gather_backward",
-                      lambda grad, size, dim, index: add_along(np.zeros(size, grad.dtype), dim, index, grad),
-                      tensors="grad index", node="ScatterAddBackward0",
-                      grad=lambda grad, dim, index: GATHER.apply((grad, dim, index)))
+GATHER = row(
+    "gather",
+    lambda self, dim, index: _gathered(self, dim, index),
+    tensors="self index",
+    self=lambda grad, self_size, dim, index: GATHER_BACKWARD.apply((grad, self_size, dim, index)),
+)
+GATHER_BACKWARD = row(
+    "gather_backward",
+    lambda grad, size, dim, index: add_along(np.zeros(size, grad.dtype), dim, index, grad),
+    tensors="grad index",
+    node="ScatterAddBackward0",
+    grad=lambda grad, dim, index: GATHER.apply((grad, dim, index)),
+)
 
 
 def _gathered(self: Any, dim: int, index: Any) -> Any:
@@ -181,9 +202,11 @@ def check_along(name: str, size: Any, dim: int, places: Any) -> None:
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {name} tensor")
     for d in range(places.ndim if size else 0):
         if d != dim and places.shape[d] > size[d]:
-            raise RuntimeError(f"Size does not match at dimension {d} expected index {list(places.shape)} to be no "
-                               "larger "
-                               f"than self {list(size)} apart from dimension {dim}")
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(places.shape)} to be no "
+                "larger "
+                f"than self {list(size)} apart from dimension {dim}"
+            )
     check_range(places, size[dim] if size else 1, None, RuntimeError, dim)
 
 
@@ -192,25 +215,28 @@ def take_along_dim(input: Any, indices: Any, dim: Any = None, *, out: Any = None
     if out is not None:
         return into(out, take_along_dim, input, indices, dim)
     if indices.dtype is not int64 and indices.dtype is not int32:
-        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
-                           + SCALAR_TYPE[indices.dtype])
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got " + SCALAR_TYPE[indices.dtype]
+        )
     if dim is None:
         return gather(_flat(input), 0, _flat(indices))
     size, wanted = shape_of(input), shape_of(indices)
     if len(size) != len(wanted):
-        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
-                           "got "
-                           f"{len(size)} dimensions for input, and {len(wanted)} dimensions for indices")
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but "
+            "got "
+            f"{len(size)} dimensions for input, and {len(wanted)} dimensions for indices"
+        )
     at = wrap_dim(dim, len(size), "take_along_dim")
     try:
-        both = np.broadcast_shapes((*size[:at], 1, *size[at + 1:]), (*wanted[:at], 1, *wanted[at + 1:]))
+        both = np.broadcast_shapes((*size[:at], 1, *size[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :]))
     except ValueError:
-        raise broadcast_error((*size[:at], 1, *size[at + 1:]), (*wanted[:at], 1, *wanted[at + 1:])) from None
-    wide = expand(input, (*both[:at], size[at], *both[at + 1:]))
+        raise broadcast_error((*size[:at], 1, *size[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :])) from None
+    wide = expand(input, (*both[:at], size[at], *both[at + 1 :]))
     places = indices.array
     if places.size and places.min() < 0:
         indices = wrap(np.where(places < 0, places + size[at], places), indices.dtype, None)
-    return gather(wide, at, expand(indices, (*both[:at], wanted[at], *both[at + 1:])))
+    return gather(wide, at, expand(indices, (*both[:at], wanted[at], *both[at + 1 :])))
 
 
 def _flat(input: Any) -> Any:
@@ -218,13 +244,19 @@ def _flat(input: Any) -> Any:
 
 
 # ---------------------------------------------------------------- in the flattened tensor
-TAKE = row("take", lambda self, index: self.reshape(-1)[index] if index.ndim else self.reshape(-1)[int(index),
-                                                                                                   ...].copy(),
-           tensors="self index", self=lambda grad, self_size, index: TAKE_BACKWARD.apply((grad, self_size, index)))
-TAKE_BACKWARD = row("take_backward",
-                    lambda grad, size, index: add_at(np.zeros(size, grad.dtype).reshape(-1), (index,),
-                                                     grad).reshape(size),
-                    tensors="grad index", node="PutBackward0", grad=lambda grad, index: TAKE.apply((grad, index)))
+TAKE = row(
+    "take",
+    lambda self, index: self.reshape(-1)[index] if index.ndim else self.reshape(-1)[int(index), ...].copy(),
+    tensors="self index",
+    self=lambda grad, self_size, index: TAKE_BACKWARD.apply((grad, self_size, index)),
+)
+TAKE_BACKWARD = row(
+    "take_backward",
+    lambda grad, size, index: add_at(np.zeros(size, grad.dtype).reshape(-1), (index,), grad).reshape(size),
+    tensors="grad index",
+    node="PutBackward0",
+    grad=lambda grad, index: TAKE.apply((grad, index)),
+)
 
 
 def check_flat(name: str, index: Any, count: int) -> None:
@@ -269,10 +301,19 @@ def _select_masked(self: Any, mask: Any) -> Any:
     return self[mask]
 
 
-MASKED_SELECT = row("masked_select", _select_masked, tensors="self mask",
-                    self=lambda grad, self_size, mask: _masked_select_backward(grad, self_size, mask))
-MASKED_PLACE = row("masked_select_backward", _put_selected, tensors="grad mask", node="MaskedScatterBackward0",
-                   grad=lambda grad, mask: MASKED_SELECT.apply((grad, mask)))
+MASKED_SELECT = row(
+    "masked_select",
+    _select_masked,
+    tensors="self mask",
+    self=lambda grad, self_size, mask: _masked_select_backward(grad, self_size, mask),
+)
+MASKED_PLACE = row(
+    "masked_select_backward",
+    _put_selected,
+    tensors="grad mask",
+    node="MaskedScatterBackward0",
+    grad=lambda grad, mask: MASKED_SELECT.apply((grad, mask)),
+)
 
 
 def _masked_select_backward(grad: Any, size: Any, mask: Any) -> Any:
@@ -340,7 +381,7 @@ def nonzero_static(input: Any, *, size: Any, fill_value: int = -1, out: Any = No
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, but got {size}")
     found = np.argwhere(input.array)[:size]
     made = np.full((size, input.array.ndim), fill_value, np.int64)
-    made[:len(found)] = found
+    made[: len(found)] = found
     return from_array(made)
 
 
@@ -366,11 +407,28 @@ def unravel_index(indices: Any, shape: Any) -> Any:
 
 
 FUNCTIONS = [
-    "argwhere", "gather", "index_select", "masked_select", "narrow", "narrow_copy", "nonzero", "nonzero_static",
+    "argwhere",
+    "gather",
+    "index_select",
+    "masked_select",
+    "narrow",
+    "narrow_copy",
+    "nonzero",
+    "nonzero_static",
     "select",
     "take",
-    "take_along_dim", "unravel_index"]
+    "take_along_dim",
+    "unravel_index",
+]
 METHODS = {
-    "argwhere": argwhere, "gather": gather, "index_select": index_select, "masked_select": masked_select,
+    "argwhere": argwhere,
+    "gather": gather,
+    "index_select": index_select,
+    "masked_select": masked_select,
     "narrow": narrow,
-    "narrow_copy": narrow_copy, "nonzero": nonzero, "select": select, "take": take, "take_along_dim": take_along_dim}
+    "narrow_copy": narrow_copy,
+    "nonzero": nonzero,
+    "select": select,
+    "take": take,
+    "take_along_dim": take_along_dim,
+}

@@ -32,18 +32,33 @@ from livetape.ops.slicing import ALIAS, FULL, SELECT, SLICE, UNSQUEEZE, with_one
 from livetape.ops.table import row
 
 # ---------------------------------------------------------------- gathering
-INDEX = row("index", lambda self, indices: _gather(self, indices), tensors="self indices",
-            self=lambda grad, self_size, indices: INDEX_BACKWARD.apply((grad, self_size, indices)))
-INDEX_BACKWARD = row("index_backward", lambda grad, size, indices: _put_back(grad, size, indices), tensors="grad "
-                                                                                                           "indices",
-                     node="IndexPutBackward0", grad=lambda grad, indices: INDEX.apply((grad, indices)))
-INDEX_PUT = row("index_put", lambda self, indices, values, accumulate: _index_put(self, indices, values, accumulate),
-                tensors="self indices values",
-                self=lambda grad, indices, accumulate:
-                    grad if accumulate else INDEX_ZERO.apply((grad, indices)),
-                values=lambda grad, indices, values_size: sum_to(INDEX.apply((grad, indices)), values_size))
-INDEX_ZERO = row("index_put", lambda self, indices: _index_zero(self, indices), tensors="self indices",
-                 key="index_put.zero", self=lambda grad, indices: INDEX_ZERO.apply((grad, indices)))
+INDEX = row(
+    "index",
+    lambda self, indices: _gather(self, indices),
+    tensors="self indices",
+    self=lambda grad, self_size, indices: INDEX_BACKWARD.apply((grad, self_size, indices)),
+)
+INDEX_BACKWARD = row(
+    "index_backward",
+    lambda grad, size, indices: _put_back(grad, size, indices),
+    tensors="grad indices",
+    node="IndexPutBackward0",
+    grad=lambda grad, indices: INDEX.apply((grad, indices)),
+)
+INDEX_PUT = row(
+    "index_put",
+    lambda self, indices, values, accumulate: _index_put(self, indices, values, accumulate),
+    tensors="self indices values",
+    self=lambda grad, indices, accumulate: grad if accumulate else INDEX_ZERO.apply((grad, indices)),
+    values=lambda grad, indices, values_size: sum_to(INDEX.apply((grad, indices)), values_size),
+)
+INDEX_ZERO = row(
+    "index_put",
+    lambda self, indices: _index_zero(self, indices),
+    tensors="self indices",
+    key="index_put.zero",
+    self=lambda grad, indices: INDEX_ZERO.apply((grad, indices)),
+)
 
 
 def places(shape: Any, indices: Any) -> tuple[Any, ...]:
@@ -61,8 +76,10 @@ def places(shape: Any, indices: Any) -> tuple[Any, ...]:
         if kind == "b" or (kind == "u" and index.dtype.itemsize == 1):
             for j, extent in enumerate(index.shape):
                 if extent != shape[at + j]:
-                    raise IndexError(f"The shape of the mask {list(index.shape)} at index {at + j} does not match the "
-                                     f"shape of the indexed tensor {list(shape)} at index {at + j}")
+                    raise IndexError(
+                        f"The shape of the mask {list(index.shape)} at index {at + j} does not match the "
+                        f"shape of the indexed tensor {list(shape)} at index {at + j}"
+                    )
             found.extend(index.nonzero() if index.ndim else (np.zeros(int(bool(index)), np.int64),))
             at += index.ndim
         else:
@@ -98,8 +115,9 @@ def index_error(shape: Any, key: tuple[Any, ...]) -> IndexError:
             number += 1
             outside = k[(k < -shape[dim]) | (k >= shape[dim])] if k.size else k
             if outside.size:
-                return IndexError(f"index {int(outside.flat[0])} is out of bounds for dimension {number - 1} with size "
-                                  f"{shape[dim]}")
+                return IndexError(
+                    f"index {int(outside.flat[0])} is out of bounds for dimension {number - 1} with size {shape[dim]}"
+                )
     return IndexError("index is out of bounds")
 
 
@@ -125,9 +143,11 @@ def write(target: Any, indices: Any, values: Any, accumulate: bool) -> None:
         raise index_error(target.shape, key) from None
     except ValueError:
         want = target[key].shape
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
-                           "indexing "
-                           f"result of shape {list(want)}") from None
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            "indexing "
+            f"result of shape {list(want)}"
+        ) from None
 
 
 def _index_zero(self: Any, indices: Any) -> Any:
@@ -141,7 +161,8 @@ _DEPRECATED = (
     "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
     "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
     "which "
-    "will result either in an error or a different result")
+    "will result either in an error or a different result"
+)
 _BYTE = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 
 
@@ -213,9 +234,11 @@ def _dimensions_of(item: Any) -> int:
 
 def _select_error(index: int, dim: int, shape: Any) -> IndexError:
     if not shape:
-        return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
-                          "C++ to "
-                          "convert a 0-dim tensor to a number")
+        return IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
+            "C++ to "
+            "convert a 0-dim tensor to a number"
+        )
     return IndexError(f"index {index} is out of bounds for dimension {dim} with size {shape[dim]}")
 
 
@@ -332,8 +355,10 @@ def _to_index(item: Any) -> Any:
     if hasattr(item, "__index__"):
         return wrap(np.array(as_int(item)), int64, None)
     kind = type(item).__module__ + "." if type(item).__module__ == "numpy" else ""
-    raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-                     f"(got {kind}{type(item).__name__})")
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+        f"(got {kind}{type(item).__name__})"
+    )
 
 
 def sliced_by(self: Any, reading: Reading, alias: bool) -> Any:
@@ -424,8 +449,15 @@ def _as_value(self: Any, value: Any) -> Any:
 
 
 def _c_type(self: Any) -> str:
-    return {"float64": "double", "float32": "float", "int64": "int64_t", "int32": "int", "int16": "int16_t",
-            "int8": "int8_t", "uint8": "uint8_t"}.get(self.dtype.name, self.dtype.name)
+    return {
+        "float64": "double",
+        "float32": "float",
+        "int64": "int64_t",
+        "int32": "int",
+        "int16": "int16_t",
+        "int8": "int8_t",
+        "uint8": "uint8_t",
+    }.get(self.dtype.name, self.dtype.name)
 
 
 def _full_name(value: Any) -> str:
@@ -474,9 +506,11 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         return
     indices = tuple([i for i in reading.indices if i is not _COVERED])
     if value.dtype is not self.dtype:
-        raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                           f"{SCALAR_TYPE[self.dtype]} for the destination and {SCALAR_TYPE[value.dtype]} for the "
-                           "source.")
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{SCALAR_TYPE[self.dtype]} for the destination and {SCALAR_TYPE[value.dtype]} for the "
+            "source."
+        )
     put_(target, indices, _without_leading_ones(value))
 
 

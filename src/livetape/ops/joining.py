@@ -67,10 +67,20 @@ def _cat_backward(grad: Any, sizes: Any, dim: int) -> list[Any]:
     return found
 
 
-CAT = row("cat", _cat, tensors="inputs", listed=True,
-          inputs=lambda grad, inputs_size, dim: _cat_backward(grad, inputs_size, dim))
-STACK = row("stack", lambda inputs, dim: _stack(inputs, dim), tensors="inputs",
-            listed=True, inputs=lambda grad, inputs_size, dim: list(UNBIND.apply((grad, dim))))
+CAT = row(
+    "cat",
+    _cat,
+    tensors="inputs",
+    listed=True,
+    inputs=lambda grad, inputs_size, dim: _cat_backward(grad, inputs_size, dim),
+)
+STACK = row(
+    "stack",
+    lambda inputs, dim: _stack(inputs, dim),
+    tensors="inputs",
+    listed=True,
+    inputs=lambda grad, inputs_size, dim: list(UNBIND.apply((grad, dim))),
+)
 
 
 def _stack(inputs: Any, dim: int) -> Any:
@@ -87,7 +97,7 @@ def _slices_of(self: Any, dim: int) -> list[Any]:
 
 def _unbind_backward(grads: Any, self_size: Any, dim: int) -> Any:
     kind = next(g.dtype for g in grads if g is not None)
-    size = (*self_size[:dim], *self_size[dim + 1:])
+    size = (*self_size[:dim], *self_size[dim + 1 :])
     return STACK.apply(([zeros(size, kind) if g is None else g for g in grads], dim))
 
 
@@ -97,8 +107,9 @@ UNBIND = row("unbind", _slices_of, view=True, outputs=0, self=_unbind_backward)
 def tensor_list(name: str, tensors: Any) -> Any:
     """The argument ``tensors`` as a list; torch's errors if it is none, or holds something else."""
     if not isinstance(tensors, (list, tuple)):
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
-                        f"{type(tensors).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
     for i, one in enumerate(tensors):
         if not isinstance(one, TensorBase):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(one).__name__}")
@@ -144,9 +155,11 @@ def _check_fits(size: Any, shape: Any, dim: int, position: int) -> None:
         raise RuntimeError(f"Tensors must have same number of dimensions: got {len(size)} and {len(shape)}")
     for d, (p, q) in enumerate(zip(size, shape)):
         if p != q and d != dim:
-            raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size {p} but got "
-                               f"size {q} "
-                               f"for tensor number {position} in the list.")
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {dim}. Expected size {p} but got "
+                f"size {q} "
+                f"for tensor number {position} in the list."
+            )
 
 
 def _cat_into(out: Any, tensors: Any, dim: Any) -> Any:
@@ -154,8 +167,9 @@ def _cat_into(out: Any, tensors: Any, dim: Any) -> Any:
         return into(out, cat, tensors, dim)
     except RuntimeError as error:
         if "result type" in str(error):
-            raise TypeError("torch.cat(): input types can't be cast to the desired output type "
-                            + SCALAR_TYPE[out.dtype]) from None
+            raise TypeError(
+                "torch.cat(): input types can't be cast to the desired output type " + SCALAR_TYPE[out.dtype]
+            ) from None
         raise
 
 
@@ -185,8 +199,10 @@ def stack(tensors: Any, dim: Any = 0, *, out: Any = None) -> Any:
     size = tensors[0].array.shape
     for i, one in enumerate(tensors):
         if one.array.shape != size:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(size)} at entry 0 and "
-                               f"{list(one.array.shape)} at entry {i}")
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(size)} at entry 0 and "
+                f"{list(one.array.shape)} at entry {i}"
+            )
     return STACK.apply((list(tensors), wrap_dim(dim, len(size) + 1, "stack", "dim", 2)))
 
 
@@ -231,11 +247,16 @@ def _each(name: str, tensors: tuple[Any, ...], make: Any) -> Any:
     """Apply ``make`` to one tensor, or to each of several or of a list."""
     if len(tensors) == 1 and not isinstance(tensors[0], (tuple, list)):
         if not isinstance(tensors[0], TensorBase):
-            raise no_overload(name, tensors, "(Tensor input)\n      didn't match because some of the arguments have "
-                                             "invalid "
-                              f"types: (!{type(tensors[0]).__name__}!)", "(tuple of Tensors tensors)\n      didn't "
-                                                                         "match because "
-                              f"some of the arguments have invalid types: (!{type(tensors[0]).__name__}!)")
+            raise no_overload(
+                name,
+                tensors,
+                "(Tensor input)\n      didn't match because some of the arguments have "
+                "invalid "
+                f"types: (!{type(tensors[0]).__name__}!)",
+                "(tuple of Tensors tensors)\n      didn't "
+                "match because "
+                f"some of the arguments have invalid types: (!{type(tensors[0]).__name__}!)",
+            )
         return make(tensors[0])
     given = tensors[0] if len(tensors) == 1 else tensors
     return tuple([make(one) for one in tensor_list(name, given)])
@@ -276,7 +297,7 @@ def _block_diag(inputs: Any) -> Any:
     total = np.zeros((rows, columns), _joined_mixed([a.reshape(-1)[:0] for a in inputs], 0).dtype)
     i = j = 0
     for a in inputs:
-        total[i:i + a.shape[0], j:j + a.shape[1]] = a
+        total[i : i + a.shape[0], j : j + a.shape[1]] = a
         i, j = i + a.shape[0], j + a.shape[1]
     return total
 
@@ -292,9 +313,13 @@ def _block_diag_backward(grad: Any, sizes: Any) -> list[Any]:
     return found
 
 
-BLOCK_DIAG = row("block_diag", lambda inputs: _block_diag([a.reshape((1,) * (2 - a.ndim) + a.shape) for a in inputs]),
-                 tensors="inputs", listed=True, inputs=lambda grad, inputs_size: _block_diag_backward(grad,
-                                                                                                      inputs_size))
+BLOCK_DIAG = row(
+    "block_diag",
+    lambda inputs: _block_diag([a.reshape((1,) * (2 - a.ndim) + a.shape) for a in inputs]),
+    tensors="inputs",
+    listed=True,
+    inputs=lambda grad, inputs_size: _block_diag_backward(grad, inputs_size),
+)
 
 
 def block_diag(*tensors: Any) -> Any:
@@ -303,8 +328,10 @@ def block_diag(*tensors: Any) -> Any:
         return zeros((1, 0), default.dtype)
     for i, one in enumerate(tensor_list("block_diag", tensors)):
         if one.array.ndim > 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
-                               f"{one.array.ndim} dimensions")
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
+                f"{one.array.ndim} dimensions"
+            )
     return BLOCK_DIAG.apply((list(tensors),))
 
 
@@ -324,6 +351,19 @@ def unbind(input: Any, dim: Any = 0) -> Any:
 
 
 FUNCTIONS = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "cat", "column_stack", "concat", "concatenate", "dstack",
-    "hstack", "row_stack", "stack", "unbind", "vstack"]
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
+    "cat",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dstack",
+    "hstack",
+    "row_stack",
+    "stack",
+    "unbind",
+    "vstack",
+]
 METHODS = {"unbind": unbind}

@@ -25,22 +25,27 @@ from livetape.ops.basics import cast, clone, detach
 from livetape.ops.options import check_pinned, kind_of, require_gradient, scalar_array, sizes
 
 _PYTHON_KINDS = {float, int, bool, complex}
-_COPY = ("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-         "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor).")
+_COPY = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
+)
 _NEGATIVE = (
     "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
-    "supported. (You can probably work around this by making a copy of your array  with array.copy().) ")
+    "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+)
 _READ_ONLY = (
     "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to "
     "this "
     "tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable "
     "before "
-    "converting it to a tensor. This type of warning will be suppressed for the rest of this program.")
+    "converting it to a tensor. This type of warning will be suppressed for the rest of this program."
+)
 _warned: set[str] = set()
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
-           pin_memory: Any = False) -> Any:
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False
+) -> Any:
     """A new tensor with a copy of ``data``: a number, nested sequences of numbers, an array or a tensor.
 
     Unless given, the dtype is inferred: Python floats give the default dtype, ints int64, arrays their own
@@ -278,10 +283,13 @@ def _from_mixed(data: Any, shape: tuple[int, ...], kind: dtype | None) -> Any:
         kind = _kind_of_value(data)
     if len(data) and isinstance(data[0], np.ndarray) and "arrays" not in _warned:
         _warned.add("arrays")
-        warnings.warn("Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting "
-                      "the list "
-                      "to a single numpy.ndarray with numpy.array() before converting to a tensor.", UserWarning,
-                      stacklevel=4)
+        warnings.warn(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting "
+            "the list "
+            "to a single numpy.ndarray with numpy.array() before converting to a tensor.",
+            UserWarning,
+            stacklevel=4,
+        )
     array = np.empty(shape, kind.np)
     _store(array, data, shape, 0, kind)
     return array
@@ -368,8 +376,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     return wrap(array, of_numpy(array.dtype) if kind is None else kind, None)
 
 
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
-            requires_grad: bool | None = None) -> Any:
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+) -> Any:
     """A tensor that shares memory with tensors, arrays and buffers unless ``copy`` (source: ``torch.asarray``)."""
     kind = None if dtype is None else kind_of("asarray", dtype)
     if device is not None:
@@ -380,10 +389,13 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         if requires_grad is None:
             requires_grad = obj.recorded
             if requires_grad:
-                _warn_once("asarray", "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad "
-                                      "instead of "
-                           "False. Pass requires_grad=False explicitly to get the old behavior and silence this "
-                           "warning.")
+                _warn_once(
+                    "asarray",
+                    "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad "
+                    "instead of "
+                    "False. Pass requires_grad=False explicitly to get the old behavior and silence this "
+                    "warning.",
+                )
     elif isinstance(obj, np.ndarray):
         made = _shared(obj)
     elif isinstance(obj, np.generic):
@@ -398,8 +410,9 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         made = wrap(array, of_numpy(array.dtype) if kind is None else kind, None)
     elif kind is not None and kind is not made.dtype:
         if copy is False:
-            raise ValueError(f"can't alias tensor with dtype '{SCALAR_TYPE[made.dtype]}' into dtype "
-                             f"'{SCALAR_TYPE[kind]}'.")
+            raise ValueError(
+                f"can't alias tensor with dtype '{SCALAR_TYPE[made.dtype]}' into dtype '{SCALAR_TYPE[kind]}'."
+            )
         made = cast(made, kind)
     elif copy:
         made = clone(made)
@@ -421,27 +434,34 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     if length == 0 or count == 0:
         raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
     if not 0 <= offset < length:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} "
-                         "bytes) "
-                         "minus 1")
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1"
+        )
     if count < 0:
         if (length - offset) % wide:
-            raise ValueError(f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
-                             "multiple of "
-                             f"element size ({wide})")
+            raise ValueError(
+                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
+                "multiple of "
+                f"element size ({wide})"
+            )
         count = (length - offset) // wide
     elif offset + count * wide > length:
-        raise ValueError(f"requested buffer length ({count} * {wide} bytes) after offset ({offset} bytes) must not be "
-                         "greater "
-                         f"than actual buffer length ({length} bytes)")
+        raise ValueError(
+            f"requested buffer length ({count} * {wide} bytes) after offset ({offset} bytes) must not be "
+            "greater "
+            f"than actual buffer length ({length} bytes)"
+        )
     if memory.readonly:
-        _warn_once("buffer", "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
-                             "This means "
-                   "you can write to the underlying (supposedly non-writable) buffer using the tensor. You may want "
-                   "to copy "
-                   "the buffer to protect its data or make it writable before converting it to a tensor. This type of "
-                   "warning "
-                   "will be suppressed for the rest of this program.")
+        _warn_once(
+            "buffer",
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
+            "This means "
+            "you can write to the underlying (supposedly non-writable) buffer using the tensor. You may want "
+            "to copy "
+            "the buffer to protect its data or make it writable before converting it to a tensor. This type of "
+            "warning "
+            "will be suppressed for the rest of this program.",
+        )
     made = wrap(np.frombuffer(buffer, kind.np, count, offset), kind, None)
     if requires_grad:
         require_gradient("frombuffer", made, requires_grad)

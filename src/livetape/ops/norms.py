@@ -46,26 +46,51 @@ def _both(first: Any, second: Any) -> Any:
 
 
 def _var_mean_backward(grads: Any, self: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    return _both(None if grads[0] is None else _var_backward(grads[0], self, dim, correction, keepdim),
-                 None if grads[1] is None else _mean_part(grads[1], self, dim, keepdim))
+    return _both(
+        None if grads[0] is None else _var_backward(grads[0], self, dim, correction, keepdim),
+        None if grads[1] is None else _mean_part(grads[1], self, dim, keepdim),
+    )
 
 
 def _std_mean_backward(grads: Any, self: Any, result0: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    return _both(None if grads[0] is None else _std_backward(grads[0], self, result0, dim, correction, keepdim),
-                 None if grads[1] is None else _mean_part(grads[1], self, dim, keepdim))
+    return _both(
+        None if grads[0] is None else _std_backward(grads[0], self, result0, dim, correction, keepdim),
+        None if grads[1] is None else _mean_part(grads[1], self, dim, keepdim),
+    )
 
 
-VAR = row("var", lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim)[0],
-          analytic=False, self=_var_backward)
-STD = row("std", lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim, True)[0],
-          analytic=False, self=_std_backward)
-VAR_MEAN = row("var_mean", lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim),
-               outputs=2, analytic=False, self=_var_mean_backward)
-STD_MEAN = row("std_mean", lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim, True),
-               outputs=2, analytic=False, self=_std_mean_backward)
+VAR = row(
+    "var",
+    lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim)[0],
+    analytic=False,
+    self=_var_backward,
+)
+STD = row(
+    "std",
+    lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim, True)[0],
+    analytic=False,
+    self=_std_backward,
+)
+VAR_MEAN = row(
+    "var_mean",
+    lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim),
+    outputs=2,
+    analytic=False,
+    self=_var_mean_backward,
+)
+STD_MEAN = row(
+    "std_mean",
+    lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim, True),
+    outputs=2,
+    analytic=False,
+    self=_std_mean_backward,
+)
 
-_MOMENTS = ("(tuple of ints dim, bool unbiased = True, bool keepdim = False)",
-            "(tuple of ints dim = None, *, Number correction = None, bool keepdim = False)", "(bool unbiased = True)")
+_MOMENTS = (
+    "(tuple of ints dim, bool unbiased = True, bool keepdim = False)",
+    "(tuple of ints dim = None, *, Number correction = None, bool keepdim = False)",
+    "(bool unbiased = True)",
+)
 
 
 def _moment(op: Any, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any) -> Any:
@@ -85,14 +110,25 @@ def _moment(op: Any, input: Any, dim: Any, unbiased: bool | None, keepdim: bool,
     check_keepdim(name, keepdim, 3)
     axes = reduction_dims(dim, input.array.ndim, name)
     if kernels.count_over(input.array.shape, axes) - correction <= 0:
-        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
-                      "factor (input numel divided by output numel).", UserWarning, stacklevel=4)
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
+            "factor (input numel divided by output numel).",
+            UserWarning,
+            stacklevel=4,
+        )
     return op.apply((input, axes, correction, keepdim))
 
 
 @numpy_names
-def var(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
-        out: Any = None) -> Any:
+def var(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    out: Any = None,
+) -> Any:
     """The variance of all elements, or over ``dim``: squared distances from the mean by N - ``correction`` (default 1).
 
     Source: ``torch.var``.
@@ -107,8 +143,15 @@ def var(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool
 
 
 @numpy_names
-def std(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
-        out: Any = None) -> Any:
+def std(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    out: Any = None,
+) -> Any:
     """The standard deviation, the root of `var` (source: ``torch.std``)."""
     if out is not None:
         return into(out, std, input, dim, unbiased, keepdim, correction=correction)
@@ -116,15 +159,17 @@ def std(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool
 
 
 @numpy_names
-def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-             correction: Any = None) -> Any:
+def var_mean(
+    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> Any:
     """Variance and mean in a tuple (source: ``torch.var_mean``)."""
     return _moment(VAR_MEAN, input, dim, unbiased, keepdim, correction)
 
 
 @numpy_names
-def std_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-             correction: Any = None) -> Any:
+def std_mean(
+    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> Any:
     """Standard deviation and mean in a tuple (source: ``torch.std_mean``)."""
     return _moment(STD_MEAN, input, dim, unbiased, keepdim, correction)
 
@@ -174,20 +219,25 @@ def _vector_norm(self: Any, ord: float, dim: Any, keepdim: bool, dtype: dtype | 
     return found.astype(kind) if kernels.is_half(np.empty(0, kind)) else found
 
 
-VECTOR_NORM = row("linalg_vector_norm", _vector_norm, analytic=False,
-                  self=lambda grad, self, result, ord, dim, keepdim:
-                      norm_backward(grad, self, result, ord, dim, keepdim))
+VECTOR_NORM = row(
+    "linalg_vector_norm",
+    _vector_norm,
+    analytic=False,
+    self=lambda grad, self, result, ord, dim, keepdim: norm_backward(grad, self, result, ord, dim, keepdim),
+)
 
 
-def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None,
-                out: Any = None) -> Any:
+def vector_norm(
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None
+) -> Any:
     """The vector norm of order ``ord`` of all elements, or over ``dim`` (source: ``torch.linalg.vector_norm``)."""
     if out is not None:
         return into(out, vector_norm, x, ord, dim, keepdim, dtype=dtype)
     check_tensor("linalg_vector_norm", x)
     if x.dtype.category < FLOAT:
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{SCALAR_TYPE[x.dtype]}")
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[x.dtype]}"
+        )
     if dtype is not None:
         _check_norm_dtype(x.dtype, dtype)
     order = float(ord)
@@ -206,8 +256,10 @@ def _check_norm_dtype(have: dtype, want: dtype) -> None:
         which = "complex" if have.category == COMPLEX else "real"
         raise RuntimeError(f"{label}: dtype should be {which} for {which} inputs, but got {SCALAR_TYPE[want]}")
     if promote_types(have, want) is not want:
-        raise RuntimeError(f"{label}: the dtype of the input ({SCALAR_TYPE[have]}) should be convertible without "
-                           f"narrowing to the specified dtype ({SCALAR_TYPE[want]})")
+        raise RuntimeError(
+            f"{label}: the dtype of the input ({SCALAR_TYPE[have]}) should be convertible without "
+            f"narrowing to the specified dtype ({SCALAR_TYPE[want]})"
+        )
 
 
 def _check_not_empty(size: Any, order: float, axes: Any) -> None:
@@ -215,17 +267,22 @@ def _check_not_empty(size: Any, order: float, axes: Any) -> None:
     shown = f"{order:g}"
     if axes is None:
         if 0 in size:
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the "
-                               "operation does not have an identity")
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the "
+                "operation does not have an identity"
+            )
         return
     for i in axes:
         if size[i] == 0:
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on the dimension {i}because this "
-                               "dimension is empty and the operation does not have an identity")
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {shown} norm on the dimension {i}because this "
+                "dimension is empty and the operation does not have an identity"
+            )
 
 
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,
-         dtype: dtype | None = None) -> Any:
+def norm(
+    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: dtype | None = None
+) -> Any:
     """The vector norm of order ``p``; "fro" is order 2, "nuc" the sum of a matrix's singular values.
 
     Source: ``torch.norm``.
@@ -267,9 +324,12 @@ def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any
 
 
 # ---------------------------------------------------------------- distance
-DIST = row("dist", lambda self, other, p: _vector_norm(self - other, p, None, False, None), tensors="self other",
-           analytic=False).joint("self other", lambda grad, self, other, result, p, wanted:
-                                 _dist_backward(grad, self, other, result, p, wanted))
+DIST = row(
+    "dist",
+    lambda self, other, p: _vector_norm(self - other, p, None, False, None),
+    tensors="self other",
+    analytic=False,
+).joint("self other", lambda grad, self, other, result, p, wanted: _dist_backward(grad, self, other, result, p, wanted))
 
 
 def _dist_backward(grad: Any, self: Any, other: Any, result: Any, p: float, wanted: Any) -> Any:
@@ -284,8 +344,9 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     kind = promote_types(input.dtype, other.dtype)
     if kind.category < FLOAT:
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{SCALAR_TYPE[kind]}")
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[kind]}"
+        )
     input, other = [t if t.dtype is kind else cast(t, kind) for t in (input, other)]
     try:
         return DIST.apply((input, other, float(p)))
@@ -294,9 +355,13 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
 
 
 # ---------------------------------------------------------------- log-sum-exp
-LOGSUMEXP = row("logsumexp", lambda self, dim, keepdim: kernels.logsumexp(self, dim, keepdim),
-                self=lambda grad, self, result, dim, keepdim: kept(grad, shape_of(self), dim, keepdim) * exp(
-                    self - kept(result, shape_of(self), dim, keepdim)))
+LOGSUMEXP = row(
+    "logsumexp",
+    lambda self, dim, keepdim: kernels.logsumexp(self, dim, keepdim),
+    self=lambda grad, self, result, dim, keepdim: (
+        kept(grad, shape_of(self), dim, keepdim) * exp(self - kept(result, shape_of(self), dim, keepdim))
+    ),
+)
 
 
 @numpy_names

@@ -40,8 +40,9 @@ def ints(name: str, args: tuple[Any, ...], given: Any = None, argument: str = "s
             return (int(given.array.reshape(())),)
         if is_integer(given):
             return (as_int(given),)
-        raise TypeError(f"{name}(): argument '{argument}' (position 1) must be tuple of ints, not "
-                        f"{type(given).__name__}")
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position 1) must be tuple of ints, not {type(given).__name__}"
+        )
     for value in given:
         if type(value) is not int:
             break
@@ -52,11 +53,15 @@ def ints(name: str, args: tuple[Any, ...], given: Any = None, argument: str = "s
         if is_integer(value) or (at and isinstance(value, bool)):
             found.append(as_int(value))
         elif at:
-            raise TypeError(f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "
-                            f'"type must be tuple of ints,but got {type(value).__name__}"')
+            raise TypeError(
+                f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "
+                f'"type must be tuple of ints,but got {type(value).__name__}"'
+            )
         else:
-            raise TypeError(f"{name}(): argument '{argument}' (position 1) must be tuple of ints, but found element of "
-                            f"type {type(value).__name__} at pos 0")
+            raise TypeError(
+                f"{name}(): argument '{argument}' (position 1) must be tuple of ints, but found element of "
+                f"type {type(value).__name__} at pos 0"
+            )
     return tuple(found)
 
 
@@ -91,8 +96,16 @@ def kind_of(name: str, kind: Any, unset: dtype | None = None) -> dtype:
     return found
 
 
-def finish(name: str, array: Any, kind: dtype, device: Any = None, requires_grad: Any = False, layout: Any = None,
-           pin_memory: Any = False, out: Any = None) -> Any:
+def finish(
+    name: str,
+    array: Any,
+    kind: dtype,
+    device: Any = None,
+    requires_grad: Any = False,
+    layout: Any = None,
+    pin_memory: Any = False,
+    out: Any = None,
+) -> Any:
     """A tensor around a new array, once all options are found right."""
     if out is not None:
         return _into_out(name, array, kind, out)
@@ -132,17 +145,21 @@ def check_pinned(name: str, pin_memory: Any) -> None:
     if not isinstance(pin_memory, bool):
         raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not {type(pin_memory).__name__}")
     if pin_memory:
-        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator "
-                           "is available on this system.")
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator "
+            "is available on this system."
+        )
 
 
 def _into_out(name: str, array: Any, kind: dtype, out: Any) -> Any:
     if not isinstance(out, TensorBase):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if needs_gradient(out) and is_recording():
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
-                           "one of "
-                           "the arguments requires grad.")
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
+            "one of "
+            "the arguments requires grad."
+        )
     if array.shape != out.array.shape:  # these functions resize their output without a word
         out.array = np.empty(array.shape, out.dtype.np)
         out._size = None
@@ -156,16 +173,18 @@ def kind_or_out(name: str, kind: Any, out: Any, unset: dtype | None = None) -> d
     if out is None or not isinstance(out, TensorBase):
         return kind_of(name, kind, unset)
     if kind is not None and kind_of(name, kind) is not out.dtype:
-        raise RuntimeError(f"dtype {SCALAR_TYPE[kind_of(name, kind)]} does not match dtype of out parameter "
-                           f"({SCALAR_TYPE[out.dtype]})")
+        raise RuntimeError(
+            f"dtype {SCALAR_TYPE[kind_of(name, kind)]} does not match dtype of out parameter ({SCALAR_TYPE[out.dtype]})"
+        )
     return out.dtype
 
 
 def need_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> None:
     """Raise torch's TypeError unless an argument is a tensor."""
     if not isinstance(value, TensorBase):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not "
-                        f"{type(value).__name__}")
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+        )
 
 
 def empty_like(name: str, like: Any, kind: dtype, memory_format: Any = None) -> Any:
@@ -181,8 +200,9 @@ def empty_like(name: str, like: Any, kind: dtype, memory_format: Any = None) -> 
 def check_format(name: str, memory_format: Any, ndim: int) -> None:
     """Raise torch's error for a memory format that a tensor of ``ndim`` dimensions cannot have."""
     if not isinstance(memory_format, format_type):
-        raise TypeError(f"{name}(): argument 'memory_format' must be torch.memory_format, not "
-                        f"{type(memory_format).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}"
+        )
     need = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format._name, ndim)
     if ndim != need:
         raise RuntimeError(f"required rank {need} tensor to use {memory_format._name} format")
@@ -202,8 +222,13 @@ def number_of(name: str, value: Any, argument: str, position: int) -> Any:
     raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type(value).__name__}")
 
 
-_C_TYPES = {"float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-            "bool": "bool"}
+_C_TYPES = {
+    "float64": "double",
+    "float32": "float",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "bool": "bool",
+}
 
 
 def fits(value: Any, kind: dtype, label: str | None = None) -> None:

@@ -12,11 +12,17 @@ from livetape.ops.options import ints
 from livetape.ops.reshaping import change_shape
 from livetape.ops.table import row
 
-TRANSPOSE = row("transpose", lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self[...], view=True,
-                inplace_node="TransposeBackward1", self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1))
+TRANSPOSE = row(
+    "transpose",
+    lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self[...],
+    view=True,
+    inplace_node="TransposeBackward1",
+    self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+)
 T_ROW = row("t", lambda self: self.T, view=True, inplace_node="TBackward1", self=lambda grad: t(grad))
-PERMUTE = row("permute", lambda self, dims: self.transpose(dims), view=True,
-              self=lambda grad, dims: permute(grad, _inverse(dims)))
+PERMUTE = row(
+    "permute", lambda self, dims: self.transpose(dims), view=True, self=lambda grad, dims: permute(grad, _inverse(dims))
+)
 
 
 def _inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
@@ -75,10 +81,12 @@ def permute(input: Any, *args: Any, dims: Any = None) -> Any:
     order = ints("permute", args, dims, "dims")
     ndim = input.array.ndim
     if len(order) != ndim:
-        raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length "
-                           "of the "
-                           f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = "
-                           f"{len(order)}")
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+            "of the "
+            f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = "
+            f"{len(order)}"
+        )
     order = tuple([wrap_dim(d, ndim) for d in order])
     if len(set(order)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
@@ -102,13 +110,19 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
         why = "\n      didn't match because some of the arguments have invalid types: "
         ints_ = ", ".join(_kind(v, is_integer(v)) for v in (source, destination))
         tuples = ", ".join(_kind(v, isinstance(v, (tuple, list))) for v in (source, destination))
-        raise no_overload("movedim", (source, destination), f"(int source, int destination){why}({ints_})",
-                          f"(tuple of ints source, tuple of ints destination){why}({tuples})")
+        raise no_overload(
+            "movedim",
+            (source, destination),
+            f"(int source, int destination){why}({ints_})",
+            f"(tuple of ints source, tuple of ints destination){why}({tuples})",
+        )
     sources, targets = ((source,), (destination,)) if one else (tuple(source), tuple(destination))
     if len(sources) != len(targets):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should "
-                           "contain the "
-                           f"same number of dims as destination ({list(targets)} dims)")
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should "
+            "contain the "
+            f"same number of dims as destination ({list(targets)} dims)"
+        )
     ndim = input.array.ndim
     from_ = [wrap_dim(d, ndim) for d in sources]
     to_ = [wrap_dim(d, ndim) for d in targets]
@@ -133,12 +147,14 @@ def reversed_dims(input: Any) -> Any:
     ndim = input.array.ndim
     if ndim != 2 and "T" not in _warned:
         _warned.add("T")
-        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and "
-                      "it will "
-                      "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
-                      "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
-                      UserWarning,
-                      stacklevel=2)
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and "
+            "it will "
+            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
+            UserWarning,
+            stacklevel=2,
+        )
     order = tuple(range(ndim - 1, -1, -1))
     if state.interposed == 0:
         return PERMUTE.finish_view((input, order), input.array.T)
@@ -155,8 +171,9 @@ def matrix_transpose(input: Any) -> Any:
 
 def _last_two(input: Any, name: str) -> Any:
     if input.array.ndim < 2:
-        raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got {input.array.ndim}-D "
-                           "tensor.")
+        raise RuntimeError(
+            f"{name} is only supported on matrices or batches of matrices. Got {input.array.ndim}-D tensor."
+        )
     return transpose(input, -2, -1)
 
 
@@ -193,14 +210,27 @@ def t_(self: Any) -> Any:
 def transpose_(self: Any, dim0: Any, dim1: Any) -> Any:
     """In-place `transpose`."""
     ndim = self.array.ndim
-    return change_shape(TRANSPOSE, (self, wrap_dim(dim0, ndim, "transpose_", "dim0"),
-                                    wrap_dim(dim1, ndim, "transpose_", "dim1", 2)))
+    return change_shape(
+        TRANSPOSE, (self, wrap_dim(dim0, ndim, "transpose_", "dim0"), wrap_dim(dim1, ndim, "transpose_", "dim1", 2))
+    )
 
 
 FUNCTIONS = ["adjoint", "moveaxis", "movedim", "permute", "swapaxes", "swapdims", "t", "transpose"]
 METHODS = {
-    "H": property(_H), "T": property(reversed_dims), "adjoint": adjoint, "mH": property(_mH),
-    "mT": property(matrix_transpose), "moveaxis": moveaxis, "movedim": movedim, "permute": permute,
-    "swapaxes": swapaxes, "swapaxes_": transpose_, "swapdims": swapdims, "swapdims_": transpose_, "t": t, "t_": t_,
+    "H": property(_H),
+    "T": property(reversed_dims),
+    "adjoint": adjoint,
+    "mH": property(_mH),
+    "mT": property(matrix_transpose),
+    "moveaxis": moveaxis,
+    "movedim": movedim,
+    "permute": permute,
+    "swapaxes": swapaxes,
+    "swapaxes_": transpose_,
+    "swapdims": swapdims,
+    "swapdims_": transpose_,
+    "t": t,
+    "t_": t_,
     "transpose": transpose,
-    "transpose_": transpose_}
+    "transpose_": transpose_,
+}

@@ -21,17 +21,26 @@ from livetape.ops.table import row
 # ---------------------------------------------------------------- where a mask holds
 def _filled(self: Any, mask: Any, value: Any) -> Any:
     out = self.copy()
-    np.copyto(out, value.astype(self.dtype) if isinstance(value, np.ndarray) else scalar_array(value,
-                                                                                               of_numpy(self.dtype)),
-              where=mask)
+    np.copyto(
+        out,
+        value.astype(self.dtype) if isinstance(value, np.ndarray) else scalar_array(value, of_numpy(self.dtype)),
+        where=mask,
+    )
     return out
 
 
-MASKED_FILL = row("masked_fill", _filled, tensors="self mask", self=lambda grad, mask: MASKED_FILL.apply((grad, mask,
-                                                                                                          0)))
-MASKED_FILL_TENSOR = row("masked_fill", _filled, tensors="self mask value", node="MaskedFillBackward1",
-                         key="masked_fill.tensor", self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
-                         value=lambda grad, mask: MASKED_SELECT.apply((grad, mask)).sum())
+MASKED_FILL = row(
+    "masked_fill", _filled, tensors="self mask", self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0))
+)
+MASKED_FILL_TENSOR = row(
+    "masked_fill",
+    _filled,
+    tensors="self mask value",
+    node="MaskedFillBackward1",
+    key="masked_fill.tensor",
+    self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
+    value=lambda grad, mask: MASKED_SELECT.apply((grad, mask)).sum(),
+)
 
 
 def _fill_row(input: Any, mask: Any, value: Any) -> Any:
@@ -41,8 +50,10 @@ def _fill_row(input: Any, mask: Any, value: Any) -> Any:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_c_name(mask)}")
     if isinstance(value, TensorBase):
         if value.array.ndim:
-            raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                               f"{value.array.ndim} dimension(s).")
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value.array.ndim} dimension(s)."
+            )
         if value.dtype.is_complex and not input.dtype.is_complex:
             fits(value.array.item(), input.dtype)
         return MASKED_FILL_TENSOR
@@ -54,7 +65,8 @@ def _fill_row(input: Any, mask: Any, value: Any) -> Any:
 
 def _c_name(tensor: Any) -> str:
     return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(
-        tensor.dtype.name, tensor.dtype.name)
+        tensor.dtype.name, tensor.dtype.name
+    )
 
 
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:
@@ -96,15 +108,23 @@ def _masked_scatter(self: Any, mask: Any, source: Any) -> Any:
 def _read_masked(grad: Any, mask: Any, size: Any) -> Any:
     found = grad[np.broadcast_to(mask, grad.shape)]
     total = np.zeros(size, grad.dtype)
-    total.reshape(-1)[:found.size] = found
+    total.reshape(-1)[: found.size] = found
     return total
 
 
-MASKED_SCATTER = row("masked_scatter", _masked_scatter, tensors="self mask source",
-                     self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
-                     source=lambda grad, mask, source_size: MASKED_READ.apply((grad, mask, source_size)))
-MASKED_READ = row("masked_scatter_backward", _read_masked, tensors="grad mask",
-                  grad=lambda grad, mask, grad_size: _masked_again(grad, mask, grad_size))
+MASKED_SCATTER = row(
+    "masked_scatter",
+    _masked_scatter,
+    tensors="self mask source",
+    self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
+    source=lambda grad, mask, source_size: MASKED_READ.apply((grad, mask, source_size)),
+)
+MASKED_READ = row(
+    "masked_scatter_backward",
+    _read_masked,
+    tensors="grad mask",
+    grad=lambda grad, mask, grad_size: _masked_again(grad, mask, grad_size),
+)
 
 
 def _masked_again(grad: Any, mask: Any, size: Any) -> Any:
@@ -115,11 +135,14 @@ def _check_source(self: Any, mask: Any, source: Any) -> None:
     need_tensor("masked_scatter", mask, "mask", 1)
     need_tensor("masked_scatter", source, "source", 2)
     if self.dtype is not source.dtype:
-        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
-                           f"{SCALAR_TYPE[self.dtype]} and {SCALAR_TYPE[source.dtype]}")
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{SCALAR_TYPE[self.dtype]} and {SCALAR_TYPE[source.dtype]}"
+        )
     if mask.dtype is not boolean:
-        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
-                           f"{SCALAR_TYPE[mask.dtype]}")
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {SCALAR_TYPE[mask.dtype]}"
+        )
 
 
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
@@ -139,19 +162,23 @@ def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
 # ---------------------------------------------------------------- at index lists
 def _indices(name: str, input: Any, indices: Any, values: Any) -> tuple[Any, ...]:
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not "
-                        f"{type(indices).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
+        )
     need_tensor(name, values, "values", 2)
     for i in indices:
         if i is not None and not isinstance(i, TensorBase):
-            raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not tuple of "
-                            f"{type(i).__name__}")
+            raise TypeError(
+                f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not tuple of {type(i).__name__}"
+            )
         if i is not None and i.dtype.name not in ("int64", "int32", "bool", "uint8"):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if values.dtype is not input.dtype:
-        raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                           f"{SCALAR_TYPE[input.dtype]} for the destination and {SCALAR_TYPE[values.dtype]} for the "
-                           "source.")
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{SCALAR_TYPE[input.dtype]} for the destination and {SCALAR_TYPE[values.dtype]} for the "
+            "source."
+        )
     return tuple(indices)
 
 
@@ -185,21 +212,29 @@ def _put_zero(grad: Any, index: Any) -> Any:
     return PUT.apply((grad, index, grad.new_zeros(shape_of(index)), False))
 
 
-PUT = row("put", _put, tensors="self index source",
-          self=lambda grad, index, accumulate: grad if accumulate else _put_zero(grad, index),
-          source=lambda grad, index, source_size: reshape(TAKE.apply((grad, index)), source_size))
+PUT = row(
+    "put",
+    _put,
+    tensors="self index source",
+    self=lambda grad, index, accumulate: grad if accumulate else _put_zero(grad, index),
+    source=lambda grad, index, source_size: reshape(TAKE.apply((grad, index)), source_size),
+)
 
 
 def _put_values(self: Any, index: Any, source: Any, accumulate: bool) -> tuple[Any, ...]:
     need_tensor("put", index, "index", 1)
     need_tensor("put", source, "source", 2)
     if index.array.size != source.array.size:
-        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
-                         "source.numel() = "
-                         f"{source.array.size}, index.numel() = {index.array.size}")
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got "
+            "source.numel() = "
+            f"{source.array.size}, index.numel() = {index.array.size}"
+        )
     if source.dtype is not self.dtype:
-        raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
-                           f"{SCALAR_TYPE[self.dtype]} and source.dtype = {SCALAR_TYPE[source.dtype]}")
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{SCALAR_TYPE[self.dtype]} and source.dtype = {SCALAR_TYPE[source.dtype]}"
+        )
     check_flat("put_", index, self.array.size)
     return self, index, source, accumulate
 
@@ -222,23 +257,30 @@ def _written(self: Any, key: tuple[Any, ...], src: Any) -> Any:
 
 
 SELECT_SCATTER = row(
-    "select_scatter", lambda self, src, dim, index: _written(self, (*(FULL,) * dim, index), src), tensors="self src",
+    "select_scatter",
+    lambda self, src, dim, index: _written(self, (*(FULL,) * dim, index), src),
+    tensors="self src",
     self=lambda grad, src_size, dim, index: SELECT_SCATTER.apply((grad, grad.new_zeros(src_size), dim, index)),
-    src=lambda grad, dim, index: SELECT.apply((grad, dim, index)))
+    src=lambda grad, dim, index: SELECT.apply((grad, dim, index)),
+)
 SLICE_SCATTER = row(
-    "slice_scatter", lambda self, src, dim, start, end, step: _written(self, (*(FULL,) * dim, slice(start, end, step)),
-                                                                       src),
-    tensors="self src", self=lambda grad, src_size, dim, start, end, step:
-        SLICE_SCATTER.apply((grad, grad.new_zeros(src_size), dim, start, end, step)),
-    src=lambda grad, dim, start, end, step: SLICE.apply((grad, dim, start, end, step)))
+    "slice_scatter",
+    lambda self, src, dim, start, end, step: _written(self, (*(FULL,) * dim, slice(start, end, step)), src),
+    tensors="self src",
+    self=lambda grad, src_size, dim, start, end, step: SLICE_SCATTER.apply(
+        (grad, grad.new_zeros(src_size), dim, start, end, step)
+    ),
+    src=lambda grad, dim, start, end, step: SLICE.apply((grad, dim, start, end, step)),
+)
 
 
 def check_slice(src: Any, size: Any) -> None:
     """Raise torch's error unless ``src`` has the size of the slice that it replaces."""
     have = list(shape_of(src))
     if have != list(size):
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {have}, slice size = "
-                           f"{list(size)}")
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {have}, slice size = {list(size)}"
+        )
 
 
 def select_scatter(input: Any, src: Any, dim: Any, index: Any) -> Any:
@@ -249,7 +291,7 @@ def select_scatter(input: Any, src: Any, dim: Any, index: Any) -> Any:
     place = as_int(index)
     if not -size[at] <= place < size[at]:
         raise IndexError(f"select(): index {place} out of range for tensor of size {list(size)} at dimension {at}")
-    check_slice(src, (*size[:at], *size[at + 1:]))
+    check_slice(src, (*size[:at], *size[at + 1 :]))
     return SELECT_SCATTER.apply((input, src, at, place))
 
 
@@ -261,13 +303,20 @@ def slice_scatter(input: Any, src: Any, dim: Any = 0, start: Any = None, end: An
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     bounds = slice(start, end, step).indices(size[at])
-    check_slice(src, (*size[:at], max(0, -(-(bounds[1] - bounds[0]) // step)), *size[at + 1:]))
+    check_slice(src, (*size[:at], max(0, -(-(bounds[1] - bounds[0]) // step)), *size[at + 1 :]))
     return SLICE_SCATTER.apply((input, src, at, *bounds))
 
 
-FUNCTIONS = [
-    "index_put", "index_put_", "masked_fill", "masked_scatter", "put", "select_scatter", "slice_scatter"]
+FUNCTIONS = ["index_put", "index_put_", "masked_fill", "masked_scatter", "put", "select_scatter", "slice_scatter"]
 METHODS = {
-    "index_put": index_put, "index_put_": index_put_, "masked_fill": masked_fill, "masked_fill_": masked_fill_,
-    "masked_scatter": masked_scatter, "masked_scatter_": masked_scatter_, "put": put, "put_": put_,
-    "select_scatter": select_scatter, "slice_scatter": slice_scatter}
+    "index_put": index_put,
+    "index_put_": index_put_,
+    "masked_fill": masked_fill,
+    "masked_fill_": masked_fill_,
+    "masked_scatter": masked_scatter,
+    "masked_scatter_": masked_scatter_,
+    "put": put,
+    "put_": put_,
+    "select_scatter": select_scatter,
+    "slice_scatter": slice_scatter,
+}

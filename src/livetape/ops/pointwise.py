@@ -45,10 +45,12 @@ def _log2(x: Any) -> Any:
 
 log = unary("log", np.log, "The natural logarithm of each element.", self=lambda grad, self: grad / self)
 log2 = unary("log2", _log2, "The logarithm to base 2 of each element.", self=lambda grad, self: grad / (self * _LN2))
-log10 = unary("log10", np.log10, "The logarithm to base 10 of each element.",
-              self=lambda grad, self: grad / (self * _LN10))
-log1p = unary("log1p", np.log1p, "log(1 + x), exact near 0.", node="Log1PBackward0",
-              self=lambda grad, self: grad / (self + 1))
+log10 = unary(
+    "log10", np.log10, "The logarithm to base 10 of each element.", self=lambda grad, self: grad / (self * _LN10)
+)
+log1p = unary(
+    "log1p", np.log1p, "log(1 + x), exact near 0.", node="Log1PBackward0", self=lambda grad, self: grad / (self + 1)
+)
 
 
 # ---------------------------------------------------------------- roots and absolute values
@@ -64,8 +66,12 @@ def _rsqrt(x: Any) -> Any:
 
 sqrt = unary("sqrt", np.sqrt, "The square root of each element.", self=lambda grad, result: grad / (2 * result))
 sqrt.row.quick = quick("sqrt")
-rsqrt = unary("rsqrt", _rsqrt, "One over the square root of each element.",
-              self=lambda grad, result: -0.5 * grad * (result * result * result))
+rsqrt = unary(
+    "rsqrt",
+    _rsqrt,
+    "One over the square root of each element.",
+    self=lambda grad, result: -0.5 * grad * (result * result * result),
+)
 
 ABS = elementwise("abs", np.absolute, analytic=False, self=lambda grad, self: grad * sgn(self))
 
@@ -112,21 +118,40 @@ def _sgn_backward(grad: Any, self: Any, result: Any) -> Any:
     return where(size == 0, 0, (grad - along * result) / size)
 
 
-sgn = unary("sgn", _sgn, "Each element divided by its absolute value; 0 for 0.", promote="same", analytic=False,
-            self=_sgn_backward)
+sgn = unary(
+    "sgn",
+    _sgn,
+    "Each element divided by its absolute value; 0 for 0.",
+    promote="same",
+    analytic=False,
+    self=_sgn_backward,
+)
 
 
 # ---------------------------------------------------------------- circular functions
 sin = unary("sin", np.sin, "The sine of each element, in radians.", self=lambda grad, self: grad * cos(self))
 cos = unary("cos", np.cos, "The cosine of each element, in radians.", self=lambda grad, self: grad * -sin(self))
-tan = unary("tan", np.tan, "The tangent of each element, in radians.",
-            self=lambda grad, result: grad * (result * result + 1))
-asin = unary("asin", np.arcsin, "The angle, in radians, whose sine is each element.",
-             self=lambda grad, self: grad * rsqrt(1 - self * self))
-acos = unary("acos", np.arccos, "The angle, in radians, whose cosine is each element.",
-             self=lambda grad, self: grad * -rsqrt(1 - self * self))
-atan = unary("atan", np.arctan, "The angle, in radians, whose tangent is each element.",
-             self=lambda grad, self: grad / (self * self + 1))
+tan = unary(
+    "tan", np.tan, "The tangent of each element, in radians.", self=lambda grad, result: grad * (result * result + 1)
+)
+asin = unary(
+    "asin",
+    np.arcsin,
+    "The angle, in radians, whose sine is each element.",
+    self=lambda grad, self: grad * rsqrt(1 - self * self),
+)
+acos = unary(
+    "acos",
+    np.arccos,
+    "The angle, in radians, whose cosine is each element.",
+    self=lambda grad, self: grad * -rsqrt(1 - self * self),
+)
+atan = unary(
+    "atan",
+    np.arctan,
+    "The angle, in radians, whose tangent is each element.",
+    self=lambda grad, self: grad / (self * self + 1),
+)
 arcsin, arccos, arctan = asin, acos, atan
 
 
@@ -154,12 +179,16 @@ def _tanh_backward(grad: Any, output: Any) -> Any:
 
 
 TANH_BACKWARD = binary(
-    "tanh_backward", _tanh_backward, "The gradient of `tanh`, from its result.",
+    "tanh_backward",
+    _tanh_backward,
+    "The gradient of `tanh`, from its result.",
     node="TanhBackwardBackward0",
     self=lambda grad, other: TANH_BACKWARD(grad, other),
-    other=lambda grad, self, other: grad * (-2 * other * self))
-tanh = unary("tanh", np.tanh, "The hyperbolic tangent of each element.",
-             self=lambda grad, result: TANH_BACKWARD(grad, result))
+    other=lambda grad, self, other: grad * (-2 * other * self),
+)
+tanh = unary(
+    "tanh", np.tanh, "The hyperbolic tangent of each element.", self=lambda grad, result: TANH_BACKWARD(grad, result)
+)
 
 
 # ---------------------------------------------------------------- sigmoid and logit
@@ -180,12 +209,16 @@ def _sigmoid_backward(grad: Any, output: Any) -> Any:
 
 
 SIGMOID_BACKWARD = binary(
-    "sigmoid_backward", _sigmoid_backward, "The gradient of `sigmoid`, from its result.",
+    "sigmoid_backward",
+    _sigmoid_backward,
+    "The gradient of `sigmoid`, from its result.",
     node="SigmoidBackwardBackward0",
     self=lambda grad, other: SIGMOID_BACKWARD(grad, other),
-    other=lambda grad, self, other: grad * self * (1 - 2 * other))
-sigmoid = unary("sigmoid", _sigmoid, "1 / (1 + exp(-x)) for each element.",
-                self=lambda grad, result: SIGMOID_BACKWARD(grad, result))
+    other=lambda grad, self, other: grad * self * (1 - 2 * other),
+)
+sigmoid = unary(
+    "sigmoid", _sigmoid, "1 / (1 + exp(-x)) for each element.", self=lambda grad, result: SIGMOID_BACKWARD(grad, result)
+)
 
 
 def _logit(self: Any, eps: float | None) -> Any:
@@ -206,10 +239,12 @@ def _logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
     return where((self < eps) | (self > 1 - eps), 0, slope)
 
 
-LOGIT = elementwise("logit", lambda self: _logit(self, None), promote="float",
-                    self=lambda grad, self: _logit_backward(grad, self, None))
-LOGIT_EPS = elementwise("logit", lambda self, eps: _logit(self, float(eps)), promote="float", key="logit.eps",
-                        self=_logit_backward)
+LOGIT = elementwise(
+    "logit", lambda self: _logit(self, None), promote="float", self=lambda grad, self: _logit_backward(grad, self, None)
+)
+LOGIT_EPS = elementwise(
+    "logit", lambda self, eps: _logit(self, float(eps)), promote="float", key="logit.eps", self=_logit_backward
+)
 
 
 def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
@@ -248,15 +283,46 @@ def _angle_unit(name: str, factor: float, doc: str) -> Any:
             raise RuntimeError(f"{name} is not supported for complex tensors.")
         return np.multiply(x, x.dtype.type(factor))
 
-    return unary(name, kernel, doc, node="".join([name[:3].capitalize(), "2", name[4:].capitalize(), "Backward0"]),
-                 self=lambda grad: grad * factor)
+    return unary(
+        name,
+        kernel,
+        doc,
+        node="".join([name[:3].capitalize(), "2", name[4:].capitalize(), "Backward0"]),
+        self=lambda grad: grad * factor,
+    )
 
 
 deg2rad = _angle_unit("deg2rad", math.pi / 180, "Degrees to radians.")
 rad2deg = _angle_unit("rad2deg", 180 / math.pi, "Radians to degrees.")
 
-_SIMPLE = [exp, expm1, exp2, log, log2, log10, log1p, sqrt, rsqrt, sgn, sin, cos, tan, asin, acos, atan, sinh, cosh,
-           asinh, acosh, atanh, tanh, sigmoid, sinc, deg2rad, rad2deg]
+_SIMPLE = [
+    exp,
+    expm1,
+    exp2,
+    log,
+    log2,
+    log10,
+    log1p,
+    sqrt,
+    rsqrt,
+    sgn,
+    sin,
+    cos,
+    tan,
+    asin,
+    acos,
+    atan,
+    sinh,
+    cosh,
+    asinh,
+    acosh,
+    atanh,
+    tanh,
+    sigmoid,
+    sinc,
+    deg2rad,
+    rad2deg,
+]
 _ALIASES = {"arcsin": asin, "arccos": acos, "arctan": atan, "arcsinh": asinh, "arccosh": acosh, "arctanh": atanh}
 # torch has some of its in-place variants as functions, too
 for _function in _SIMPLE:

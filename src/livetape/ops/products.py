@@ -14,9 +14,20 @@ from livetape.ops.arithmetic import mul
 from livetape.ops.basics import sum_to
 from livetape.ops.table import into, row
 
-_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
-          "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-          "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "bool": "bool"}
+_NAMES = {
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+    "bool": "bool",
+}
 
 
 def _product(x: Any, y: Any) -> Any:
@@ -28,14 +39,42 @@ def _product(x: Any, y: Any) -> Any:
 
 # ---------------------------------------------------------------- two matrices
 # The products with a transposed side are rows of their own: they spare a view in every backward.
-MM = row("mm", small.matmul, params="self mat2", tensors="self mat2",
-         self=lambda grad, mat2: MM_NT.apply((grad, mat2)), mat2=lambda grad, self: MM_TN.apply((self, grad)))
-MM_NT = row("mm", lambda self, mat2: _product(self, mat2.T), tensors="self mat2", key="mm.nt", node="MmBackward0",
-            self=lambda grad, mat2: MM.apply((grad, mat2)), mat2=lambda grad, self: MM_TN.apply((grad, self)))
-MM_TN = row("mm", lambda self, mat2: _product(self.T, mat2), tensors="self mat2", key="mm.tn", node="MmBackward0",
-            self=lambda grad, mat2: MM_NT.apply((mat2, grad)), mat2=lambda grad, self: MM.apply((self, grad)))
-MM_HALF = row("mm", _product, params="self mat2", tensors="self mat2", key="mm.half", node="MmBackward0",
-              self=lambda grad, mat2: MM_NT.apply((grad, mat2)), mat2=lambda grad, self: MM_TN.apply((self, grad)))
+MM = row(
+    "mm",
+    small.matmul,
+    params="self mat2",
+    tensors="self mat2",
+    self=lambda grad, mat2: MM_NT.apply((grad, mat2)),
+    mat2=lambda grad, self: MM_TN.apply((self, grad)),
+)
+MM_NT = row(
+    "mm",
+    lambda self, mat2: _product(self, mat2.T),
+    tensors="self mat2",
+    key="mm.nt",
+    node="MmBackward0",
+    self=lambda grad, mat2: MM.apply((grad, mat2)),
+    mat2=lambda grad, self: MM_TN.apply((grad, self)),
+)
+MM_TN = row(
+    "mm",
+    lambda self, mat2: _product(self.T, mat2),
+    tensors="self mat2",
+    key="mm.tn",
+    node="MmBackward0",
+    self=lambda grad, mat2: MM_NT.apply((mat2, grad)),
+    mat2=lambda grad, self: MM.apply((self, grad)),
+)
+MM_HALF = row(
+    "mm",
+    _product,
+    params="self mat2",
+    tensors="self mat2",
+    key="mm.half",
+    node="MmBackward0",
+    self=lambda grad, mat2: MM_NT.apply((grad, mat2)),
+    mat2=lambda grad, self: MM_TN.apply((self, grad)),
+)
 
 
 def _refused(message: str, name: str, *tensors: Any) -> RuntimeError:
@@ -72,8 +111,10 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
         return into(out, mm, input, mat2)
     for i, value in enumerate((input, mat2)):
         if not isinstance(value, TensorBase):
-            raise TypeError(f"mm(): argument '{'input' if i == 0 else 'mat2'}' (position {i + 1}) must be Tensor, not "
-                            f"{type(value).__name__}")
+            raise TypeError(
+                f"mm(): argument '{'input' if i == 0 else 'mat2'}' (position {i + 1}) must be Tensor, not "
+                f"{type(value).__name__}"
+            )
         if value.array.ndim != 2:
             raise RuntimeError("self must be a matrix" if i == 0 else "mat2 must be a matrix")
     return _mm(input, mat2)
@@ -92,12 +133,28 @@ def _outer(left: Any, right: Any) -> Any:
     return mul(shapes.unsqueeze(left, 1), shapes.unsqueeze(right, 0))
 
 
-MV = row("mv", lambda self, vec: _product(self, vec), tensors="self vec",
-         self=lambda grad, vec: _outer(grad, vec), vec=lambda grad, self: MV.apply((shapes.t(self), grad)))
-DOT = row("dot", lambda self, tensor: _product(self, tensor), tensors="self tensor",
-          self=lambda grad, tensor: grad * tensor, tensor=lambda grad, self: grad * self)
-VDOT = row("vdot", lambda self, other: np.vdot(self, other), tensors="self other", analytic=False,
-           self=lambda grad, other: grad.conj() * other, other=lambda grad, self: grad * self)
+MV = row(
+    "mv",
+    lambda self, vec: _product(self, vec),
+    tensors="self vec",
+    self=lambda grad, vec: _outer(grad, vec),
+    vec=lambda grad, self: MV.apply((shapes.t(self), grad)),
+)
+DOT = row(
+    "dot",
+    lambda self, tensor: _product(self, tensor),
+    tensors="self tensor",
+    self=lambda grad, tensor: grad * tensor,
+    tensor=lambda grad, self: grad * self,
+)
+VDOT = row(
+    "vdot",
+    lambda self, other: np.vdot(self, other),
+    tensors="self other",
+    analytic=False,
+    self=lambda grad, other: grad.conj() * other,
+    other=lambda grad, self: grad * self,
+)
 
 
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
@@ -108,8 +165,10 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}")
     _same_dtype(input, vec)
     if shape_of(input)[1] != shape_of(vec)[0]:
-        raise RuntimeError(f"size mismatch, got input ({shape_of(input)[0]}), mat ({shape_of(input)[0]}x"
-                           f"{shape_of(input)[1]}), vec ({shape_of(vec)[0]})")
+        raise RuntimeError(
+            f"size mismatch, got input ({shape_of(input)[0]}), mat ({shape_of(input)[0]}x"
+            f"{shape_of(input)[1]}), vec ({shape_of(vec)[0]})"
+        )
     return MV.apply((input, vec))
 
 
@@ -133,16 +192,31 @@ def _check_vectors(x: Any, y: Any) -> None:
     if x.array.ndim != 1 or y.array.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {x.array.ndim}D and {y.array.ndim}D tensors")
     if x.dtype is not y.dtype:
-        raise RuntimeError("dot : expected both vectors to have same dtype, but found "
-                           f"{_SCALARS[x.dtype.name]} and {_SCALARS[y.dtype.name]}")
+        raise RuntimeError(
+            "dot : expected both vectors to have same dtype, but found "
+            f"{_SCALARS[x.dtype.name]} and {_SCALARS[y.dtype.name]}"
+        )
     if x.array.shape != y.array.shape:
-        raise RuntimeError(f"inconsistent tensor size, expected tensor [{x.array.size}] and src [{y.array.size}] to have the "
-                           f"same number of elements, but got {x.array.size} and {y.array.size} elements respectively")
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{x.array.size}] and src [{y.array.size}] to have the "
+            f"same number of elements, but got {x.array.size} and {y.array.size} elements respectively"
+        )
 
 
-_SCALARS = {"uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
-            "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-            "complex128": "ComplexDouble", "bool": "Bool"}
+_SCALARS = {
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "float32": "Float",
+    "float64": "Double",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+    "bool": "Bool",
+}
 
 
 def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
@@ -165,8 +239,10 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     if input.array.ndim == 0 or other.array.ndim == 0:
         return mul(input, other)
     if shape_of(input)[-1] != shape_of(other)[-1]:
-        raise RuntimeError("inner() the last dimension must match on both input tensors but got shapes "
-                           f"{list(shape_of(input))} and {list(shape_of(other))}")
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(shape_of(input))} and {list(shape_of(other))}"
+        )
     return tensordot(input, other, dims=[[-1], [-1]])
 
 
@@ -177,14 +253,31 @@ def _batched(x: Any, y: Any) -> Any:
     return np.matmul(x, y)
 
 
-BMM = row("bmm", lambda self, mat2: _batched(self, mat2), tensors="self mat2",
-          self=lambda grad, mat2: BMM_NT.apply((grad, mat2)), mat2=lambda grad, self: BMM_TN.apply((self, grad)))
-BMM_NT = row("bmm", lambda self, mat2: _batched(self, mat2.swapaxes(1, 2)), tensors="self mat2", key="bmm.nt",
-             node="BmmBackward0",
-             self=lambda grad, mat2: BMM.apply((grad, mat2)), mat2=lambda grad, self: BMM_TN.apply((grad, self)))
-BMM_TN = row("bmm", lambda self, mat2: _batched(self.swapaxes(1, 2), mat2), tensors="self mat2", key="bmm.tn",
-             node="BmmBackward0",
-             self=lambda grad, mat2: BMM_NT.apply((mat2, grad)), mat2=lambda grad, self: BMM.apply((self, grad)))
+BMM = row(
+    "bmm",
+    lambda self, mat2: _batched(self, mat2),
+    tensors="self mat2",
+    self=lambda grad, mat2: BMM_NT.apply((grad, mat2)),
+    mat2=lambda grad, self: BMM_TN.apply((self, grad)),
+)
+BMM_NT = row(
+    "bmm",
+    lambda self, mat2: _batched(self, mat2.swapaxes(1, 2)),
+    tensors="self mat2",
+    key="bmm.nt",
+    node="BmmBackward0",
+    self=lambda grad, mat2: BMM.apply((grad, mat2)),
+    mat2=lambda grad, self: BMM_TN.apply((grad, self)),
+)
+BMM_TN = row(
+    "bmm",
+    lambda self, mat2: _batched(self.swapaxes(1, 2), mat2),
+    tensors="self mat2",
+    key="bmm.tn",
+    node="BmmBackward0",
+    self=lambda grad, mat2: BMM_NT.apply((mat2, grad)),
+    mat2=lambda grad, self: BMM.apply((self, grad)),
+)
 
 
 def _check_bmm(x: Any, y: Any, first: str = "batch1", second: str = "batch2") -> None:
@@ -195,8 +288,12 @@ def _check_bmm(x: Any, y: Any, first: str = "batch1", second: str = "batch2") ->
     b, _, k = shape_of(x)
     c, m, _ = shape_of(y)
     if (b, k) != (c, m):
-        raise _refused(f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: [{c}, {m}].", "bmm",
-                       x, y)
+        raise _refused(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: [{c}, {m}].",
+            "bmm",
+            x,
+            y,
+        )
 
 
 def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
@@ -226,12 +323,16 @@ def _scaled(grad: Any, factor: Any) -> Any:
 
 
 ADDMM = row(
-    "addmm", _addmm, tensors="self mat1 mat2",
+    "addmm",
+    _addmm,
+    tensors="self mat1 mat2",
     self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
     mat1=lambda grad, mat2, alpha: _scaled(MM_NT.apply((grad, mat2)), alpha),
     # the gradient takes the memory layout of the matrix, so that a weight's is contiguous after its t() is undone
     mat2=lambda grad, mat1, alpha, flipped: _scaled(
-        shapes.t(MM_TN.apply((grad, mat1))) if flipped else MM_TN.apply((mat1, grad)), alpha))
+        shapes.t(MM_TN.apply((grad, mat1))) if flipped else MM_TN.apply((mat1, grad)), alpha
+    ),
+)
 
 
 def _check_addmm(input: Any, mat1: Any, mat2: Any) -> None:
@@ -241,8 +342,10 @@ def _check_addmm(input: Any, mat1: Any, mat2: Any) -> None:
     _same_dtype(mat1, mat2)
     _check_mm(mat1, mat2)
     if input.dtype is not mat1.dtype:
-        raise RuntimeError("self and mat2 must have the same dtype, but got "
-                           f"{_SCALARS[input.dtype.name]} and {_SCALARS[mat2.dtype.name]}")
+        raise RuntimeError(
+            "self and mat2 must have the same dtype, but got "
+            f"{_SCALARS[input.dtype.name]} and {_SCALARS[mat2.dtype.name]}"
+        )
     want = (shape_of(mat1)[0], shape_of(mat2)[1])
     _check_expands(input, want)
 
@@ -254,7 +357,8 @@ def _check_expands(input: Any, want: Any) -> None:
         if i > len(want) or (n != 1 and n != want[-i]):
             raise RuntimeError(
                 f"The expanded size of the tensor ({want[-i] if i <= len(want) else 1}) must match the existing size ({n}) at "
-                f"non-singleton dimension {max(len(want) - i, 0)}.  Target sizes: {list(want)}.  Tensor sizes: {list(have)}")
+                f"non-singleton dimension {max(len(want) - i, 0)}.  Target sizes: {list(want)}.  Tensor sizes: {list(have)}"
+            )
 
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -271,10 +375,14 @@ def addmm_(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     return ADDMM.inplace(self, mat1, mat2, beta, alpha, False)
 
 
-ADDMV = row("addmv", lambda self, mat, vec, beta, alpha: _addmm(self, mat, vec, beta, alpha, False), tensors="self mat vec",
-            self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
-            mat=lambda grad, vec, alpha: _scaled(_outer(grad, vec), alpha),
-            vec=lambda grad, mat, alpha: _scaled(MV.apply((shapes.t(mat), grad)), alpha))
+ADDMV = row(
+    "addmv",
+    lambda self, mat, vec, beta, alpha: _addmm(self, mat, vec, beta, alpha, False),
+    tensors="self mat vec",
+    self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
+    mat=lambda grad, vec, alpha: _scaled(_outer(grad, vec), alpha),
+    vec=lambda grad, mat, alpha: _scaled(MV.apply((shapes.t(mat), grad)), alpha),
+)
 
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -282,7 +390,9 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
     if out is not None:
         return into(out, addmv, input, mat, vec, beta=beta, alpha=alpha)
     if mat.array.ndim != 2 or vec.array.ndim != 1 or input.array.ndim > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}")
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}"
+        )
     (n, m), (k,) = shape_of(mat), shape_of(vec)
     if m != k or shape_of(input) not in ((n,), (1,), ()):
         raise RuntimeError(f"size mismatch, got input ({input.array.size}), mat ({n}x{m}), vec ({k})")
@@ -294,10 +404,14 @@ def addmv_(self: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> A
     return ADDMV.inplace(self, mat, vec, beta, alpha)
 
 
-ADDR = row("addr", lambda self, vec1, vec2, beta, alpha: _add_outer(self, vec1, vec2, beta, alpha), tensors="self vec1 vec2",
-           self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
-           vec1=lambda grad, vec2, alpha: _scaled(MV.apply((grad, vec2)), alpha),
-           vec2=lambda grad, vec1, alpha: _scaled(MV.apply((shapes.t(grad), vec1)), alpha))
+ADDR = row(
+    "addr",
+    lambda self, vec1, vec2, beta, alpha: _add_outer(self, vec1, vec2, beta, alpha),
+    tensors="self vec1 vec2",
+    self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
+    vec1=lambda grad, vec2, alpha: _scaled(MV.apply((grad, vec2)), alpha),
+    vec2=lambda grad, vec1, alpha: _scaled(MV.apply((shapes.t(grad), vec1)), alpha),
+)
 
 
 def _add_outer(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
@@ -312,8 +426,10 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     if out is not None:
         return into(out, addr, input, vec1, vec2, beta=beta, alpha=alpha)
     if vec1.array.ndim != 1 or vec2.array.ndim != 1:
-        raise RuntimeError(f"addr: Expected 1-D argument vec{1 if vec1.array.ndim != 1 else 2}, but got "
-                           f"{(vec1 if vec1.array.ndim != 1 else vec2).array.ndim}-D")
+        raise RuntimeError(
+            f"addr: Expected 1-D argument vec{1 if vec1.array.ndim != 1 else 2}, but got "
+            f"{(vec1 if vec1.array.ndim != 1 else vec2).array.ndim}-D"
+        )
     _check_expands(input, (vec1.array.size, vec2.array.size))
     return ADDR.apply((input, vec1, vec2, beta, alpha))
 
@@ -331,18 +447,25 @@ def _baddbmm(self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
 
 
 BADDBMM = row(
-    "baddbmm", _baddbmm, tensors="self batch1 batch2",
+    "baddbmm",
+    _baddbmm,
+    tensors="self batch1 batch2",
     self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
     batch1=lambda grad, batch2, alpha: _scaled(BMM_NT.apply((grad, batch2)), alpha),
-    batch2=lambda grad, batch1, alpha: _scaled(BMM_TN.apply((batch1, grad)), alpha))
+    batch2=lambda grad, batch1, alpha: _scaled(BMM_TN.apply((batch1, grad)), alpha),
+)
 ADDBMM = row(
-    "addbmm", lambda self, batch1, batch2, beta, alpha: _addbmm(self, batch1, batch2, beta, alpha),
+    "addbmm",
+    lambda self, batch1, batch2, beta, alpha: _addbmm(self, batch1, batch2, beta, alpha),
     tensors="self batch1 batch2",
     self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
     batch1=lambda grad, batch1_size, batch2, alpha: _scaled(
-        BMM_NT.apply((_repeated(grad, batch1_size[0]), batch2)), alpha),
+        BMM_NT.apply((_repeated(grad, batch1_size[0]), batch2)), alpha
+    ),
     batch2=lambda grad, batch1_size, batch1, alpha: _scaled(
-        BMM_TN.apply((batch1, _repeated(grad, batch1_size[0]))), alpha))
+        BMM_TN.apply((batch1, _repeated(grad, batch1_size[0]))), alpha
+    ),
+)
 
 
 def _repeated(grad: Any, count: int) -> Any:
@@ -417,8 +540,11 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
 def _matmul_batched(input: Any, other: Any, m: int, n: int) -> Any:
     if n <= 2 and m >= 3:  # fold the batch into the rows
         size = shape_of(input)
-        folded = shapes.reshape(input, -1, size[-1]) if input.array.size else shapes.reshape(
-            input, int(np.prod(size[:-1])), size[-1])
+        folded = (
+            shapes.reshape(input, -1, size[-1])
+            if input.array.size
+            else shapes.reshape(input, int(np.prod(size[:-1])), size[-1])
+        )
         if n == 1:
             return shapes.unsafe_view(mv(folded, other), size[:-1])
         return shapes.unsafe_view(_mm(folded, other), (*size[:-1], shape_of(other)[-1]))
@@ -443,8 +569,9 @@ def _batch_error(left: Any, right: Any) -> RuntimeError:
         p = left[-i] if i <= len(left) else 1
         q = right[-i] if i <= len(right) else 1
         if p != q and 1 not in (p, q):
-            return RuntimeError(f"The size of tensor a ({p}) must match the size of tensor b ({q}) at non-singleton dimension "
-                                f"{n - i}")
+            return RuntimeError(
+                f"The size of tensor a ({p}) must match the size of tensor b ({q}) at non-singleton dimension {n - i}"
+            )
     return RuntimeError("the batches do not broadcast")
 
 
@@ -453,8 +580,13 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if not isinstance(input, TensorBase):
         raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if input.dtype is not weight.dtype:
-        raise _refused(f"mat1 and mat2 must have the same dtype, but got {_SCALARS[input.dtype.name]} and "
-                       f"{_SCALARS[weight.dtype.name]}", "linear", input, weight)
+        raise _refused(
+            f"mat1 and mat2 must have the same dtype, but got {_SCALARS[input.dtype.name]} and "
+            f"{_SCALARS[weight.dtype.name]}",
+            "linear",
+            input,
+            weight,
+        )
     ndim = input.array.ndim
     if weight.array.ndim == 1:
         product = matmul(input, weight)
@@ -472,7 +604,9 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if ndim == 0:
         raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
     rows = int(np.prod(size[:-1], dtype=np.int64))
-    folded = shapes.view(input, rows, size[-1]) if input.array.flags.c_contiguous else shapes.reshape(input, rows, size[-1])
+    folded = (
+        shapes.view(input, rows, size[-1]) if input.array.flags.c_contiguous else shapes.reshape(input, rows, size[-1])
+    )
     _check_mm(folded, turned, "linear")
     return shapes.view(ADDMM.apply((bias, folded, turned, 1, 1, True)), *size[:-1], shape_of(weight)[0])
 
@@ -505,8 +639,10 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     for i, j in zip(left, right):
         p, q = shape_of(a)[i], shape_of(b)[j]
         if p != q:
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {p} in dim {i} and second has size {q} "
-                               f"in dim {j}")
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {p} in dim {i} and second has size {q} "
+                f"in dim {j}"
+            )
     keep_a = [i for i in range(a.array.ndim) if i not in left]
     keep_b = [i for i in range(b.array.ndim) if i not in right]
     rows = int(np.prod([shape_of(a)[i] for i in keep_a], dtype=np.int64))
@@ -537,9 +673,45 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     return shapes.reshape(mul(x, y), *[p * q for p, q in zip(a, b)])
 
 
-FUNCTIONS = ["mm", "mv", "dot", "vdot", "outer", "ger", "inner", "bmm", "addmm", "addmv", "addr", "baddbmm", "addbmm",
-             "matmul", "tensordot", "chain_matmul", "kron"]
+FUNCTIONS = [
+    "mm",
+    "mv",
+    "dot",
+    "vdot",
+    "outer",
+    "ger",
+    "inner",
+    "bmm",
+    "addmm",
+    "addmv",
+    "addr",
+    "baddbmm",
+    "addbmm",
+    "matmul",
+    "tensordot",
+    "chain_matmul",
+    "kron",
+]
 FUNCTIONAL = ["linear", "bilinear"]
-METHODS = {"mm": mm, "mv": mv, "dot": dot, "vdot": vdot, "outer": outer, "ger": ger, "inner": inner, "bmm": bmm,
-           "addmm": addmm, "addmm_": addmm_, "addmv": addmv, "addmv_": addmv_, "addr": addr, "addr_": addr_,
-           "baddbmm": baddbmm, "baddbmm_": baddbmm_, "addbmm": addbmm, "addbmm_": addbmm_, "matmul": matmul, "kron": kron}
+METHODS = {
+    "mm": mm,
+    "mv": mv,
+    "dot": dot,
+    "vdot": vdot,
+    "outer": outer,
+    "ger": ger,
+    "inner": inner,
+    "bmm": bmm,
+    "addmm": addmm,
+    "addmm_": addmm_,
+    "addmv": addmv,
+    "addmv_": addmv_,
+    "addr": addr,
+    "addr_": addr_,
+    "baddbmm": baddbmm,
+    "baddbmm_": baddbmm_,
+    "addbmm": addbmm,
+    "addbmm_": addbmm_,
+    "matmul": matmul,
+    "kron": kron,
+}

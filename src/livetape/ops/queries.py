@@ -55,8 +55,9 @@ def is_same_size(input: Any, other: Any) -> bool:
 def is_set_to(input: Any, tensor: Any) -> bool:
     """Whether two tensors are the same piece of memory (source: ``torch.Tensor.is_set_to``)."""
     a, b = input.array, tensor.array
-    return bool(a.__array_interface__["data"] == b.__array_interface__["data"] and a.shape == b.shape
-                and a.strides == b.strides)
+    return bool(
+        a.__array_interface__["data"] == b.__array_interface__["data"] and a.shape == b.shape and a.strides == b.strides
+    )
 
 
 def numel(input: Any) -> int:
@@ -80,10 +81,10 @@ def _tensor(name: str, value: Any) -> Any:
     return value
 
 
-class finfo:  # noqa: N801 - torch's name
+class finfo:
     """The limits of a floating point dtype: bits, eps, max, min, tiny ... (source: ``torch.finfo``)."""
 
-    def __init__(self, type: Any = None) -> None:  # noqa: A002 - torch's name
+    def __init__(self, type: Any = None) -> None:
         kind = dtypes.get_default_dtype() if type is None else type
         if kind.category < dtypes.FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{kind!r}'")
@@ -101,14 +102,16 @@ class finfo:  # noqa: N801 - torch's name
         self.smallest_normal = self.tiny
 
     def __repr__(self) -> str:
-        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
 
 
-class iinfo:  # noqa: N801 - torch's name
+class iinfo:
     """The limits of an integer dtype: bits, max, min (source: ``torch.iinfo``)."""
 
-    def __init__(self, type: Any) -> None:  # noqa: A002 - torch's name
+    def __init__(self, type: Any) -> None:
         if type.category != dtypes.INTEGER:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         info = np.iinfo(type.np)
@@ -118,6 +121,17 @@ class iinfo:  # noqa: N801 - torch's name
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
 
 
-FUNCTIONS = ["is_tensor", "is_floating_point", "is_complex", "is_signed", "is_inference", "is_nonzero", "is_same_size",
-             "numel", "result_type", "finfo", "iinfo"]
+FUNCTIONS = [
+    "is_tensor",
+    "is_floating_point",
+    "is_complex",
+    "is_signed",
+    "is_inference",
+    "is_nonzero",
+    "is_same_size",
+    "numel",
+    "result_type",
+    "finfo",
+    "iinfo",
+]
 METHODS = {"is_nonzero": is_nonzero, "is_same_size": is_same_size, "is_set_to": is_set_to}

@@ -32,11 +32,21 @@ def _spread(grad: Any, size: Any, dim: Any, keepdim: bool) -> Any:
     return np.broadcast_to(grad, size)
 
 
-SPREAD = row("expand", _spread, tensors="grad", key="reduce.spread",
-             grad=lambda grad, dim, keepdim: SUM.apply((grad,)) if dim is None and not keepdim
-             else SUM_DIM.apply((grad, dim, keepdim, None)))
-RESHAPE = row("view", lambda self, size: self.reshape(size), key="reduce.reshape",
-              self=lambda grad, self_size: RESHAPE.apply((grad, self_size)))
+SPREAD = row(
+    "expand",
+    _spread,
+    tensors="grad",
+    key="reduce.spread",
+    grad=lambda grad, dim, keepdim: (
+        SUM.apply((grad,)) if dim is None and not keepdim else SUM_DIM.apply((grad, dim, keepdim, None))
+    ),
+)
+RESHAPE = row(
+    "view",
+    lambda self, size: self.reshape(size),
+    key="reduce.reshape",
+    self=lambda grad, self_size: RESHAPE.apply((grad, self_size)),
+)
 
 
 def spread(grad: Any, size: Any, dim: Any, keepdim: bool) -> Any:
@@ -61,8 +71,9 @@ def check_tensor(name: str, input: Any) -> None:
 def check_keepdim(name: str, keepdim: Any, position: int = 2) -> None:
     """Raise torch's error for a ``keepdim`` that is no bool."""
     if not isinstance(keepdim, bool):
-        raise TypeError(f"{name}(): argument 'keepdim' (position {position}) must be bool, not "
-                        f"{type(keepdim).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'keepdim' (position {position}) must be bool, not {type(keepdim).__name__}"
+        )
 
 
 def several(name: str, input: Any, dim: Any, *signatures: str) -> tuple[int, ...] | None:
@@ -83,8 +94,10 @@ def _by_torch_names(name: str, names: dict[str, Any], **given: Any) -> dict[str,
     return found
 
 
-_SIGNATURES = ("(*, torch.dtype dtype = None)",
-               "(tuple of ints dim, bool keepdim = False, *, torch.dtype dtype = None)")
+_SIGNATURES = (
+    "(*, torch.dtype dtype = None)",
+    "(tuple of ints dim, bool keepdim = False, *, torch.dtype dtype = None)",
+)
 
 
 # ---------------------------------------------------------------- sum
@@ -100,22 +113,38 @@ def _sum_dim(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
 
 SUM = row("sum", _sum, self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False)))
 SUM.quick = quick("sum_all")
-SUM_TYPED = row("sum", lambda self, dtype: _sum_dim(self, None, False, dtype), key="sum.dtype",
-                self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False)))
-SUM_DIM = row("sum", _sum_dim, node="SumBackward1", key="sum.dim",
-              self=lambda grad, self_size, dim, keepdim: SPREAD.apply((grad, self_size, dim, keepdim)))
+SUM_TYPED = row(
+    "sum",
+    lambda self, dtype: _sum_dim(self, None, False, dtype),
+    key="sum.dtype",
+    self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False)),
+)
+SUM_DIM = row(
+    "sum",
+    _sum_dim,
+    node="SumBackward1",
+    key="sum.dim",
+    self=lambda grad, self_size, dim, keepdim: SPREAD.apply((grad, self_size, dim, keepdim)),
+)
 
 
-def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None,
-        **names: Any) -> Any:
+def sum(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None, **names: Any
+) -> Any:
     """The sum of all elements, or over ``dim``; integers and bool give int64 (source: ``torch.sum``).
 
     >>> import livetape as torch
     >>> torch.sum(torch.ones(2, 3), dim=0)
     tensor([2., 2., 2.])
     """
-    if (dim is None and dtype is None and out is None and keepdim is False and not names
-            and isinstance(input, TensorBase)):
+    if (
+        dim is None
+        and dtype is None
+        and out is None
+        and keepdim is False
+        and not names
+        and isinstance(input, TensorBase)
+    ):
         return SUM.apply((input,))
     if names:
         return sum(input, **_by_torch_names("sum", names, dim=dim, keepdim=keepdim, dtype=dtype, out=out))
@@ -134,8 +163,11 @@ def _nansum(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
     return kernels.total(self, dim, keepdim, None if dtype is None else dtype.np)
 
 
-NANSUM = row("nansum", _nansum, self=lambda grad, self, dim, keepdim: dropped(
-    SPREAD.apply((grad, shape_of(self), dim, keepdim)), self != self))
+NANSUM = row(
+    "nansum",
+    _nansum,
+    self=lambda grad, self, dim, keepdim: dropped(SPREAD.apply((grad, shape_of(self), dim, keepdim)), self != self),
+)
 
 
 @numpy_names
@@ -166,21 +198,33 @@ def _mean_backward(grad: Any, self_size: Any, dim: Any, keepdim: bool) -> Any:
 
 
 MEAN = row("mean", _mean, self=lambda grad, self_size: _mean_backward(grad, self_size, None, False))
-MEAN_TYPED = row("mean", lambda self, dtype: _mean_dim(self, None, False, dtype), key="mean.dtype",
-                 self=lambda grad, self_size: _mean_backward(grad, self_size, None, False))
+MEAN_TYPED = row(
+    "mean",
+    lambda self, dtype: _mean_dim(self, None, False, dtype),
+    key="mean.dtype",
+    self=lambda grad, self_size: _mean_backward(grad, self_size, None, False),
+)
 MEAN_DIM = row("mean", _mean_dim, node="MeanBackward1", key="mean.dim", self=_mean_backward)
 
 
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None,
-         **names: Any) -> Any:
+def mean(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None, **names: Any
+) -> Any:
     """The mean of all elements, or over ``dim``, of a floating point or complex tensor (source: ``torch.mean``).
 
     >>> import livetape as torch
     >>> torch.mean(torch.tensor([[1., 2.], [3., 4.]]), 1)
     tensor([1.5000, 3.5000])
     """
-    if (dim is None and dtype is None and out is None and keepdim is False and not names
-            and isinstance(input, TensorBase) and input.dtype.category >= FLOAT):
+    if (
+        dim is None
+        and dtype is None
+        and out is None
+        and keepdim is False
+        and not names
+        and isinstance(input, TensorBase)
+        and input.dtype.category >= FLOAT
+    ):
         return MEAN.apply((input,))
     if names:
         return mean(input, **_by_torch_names("mean", names, dim=dim, keepdim=keepdim, dtype=dtype, out=out))
@@ -188,8 +232,10 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
     kind = input.dtype if dtype is None else dtype
     if kind.category < FLOAT:
         which = "Input dtype" if dtype is None else "Optional dtype"
-        raise RuntimeError(f"mean(): could not infer output dtype. {which} must be either a floating point or complex "
-                           f"dtype. Got: {SCALAR_TYPE[kind]}")
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {which} must be either a floating point or complex "
+            f"dtype. Got: {SCALAR_TYPE[kind]}"
+        )
     if out is not None:
         return into(out, mean, input, dim, keepdim, dtype=dtype)
     check_keepdim("mean", keepdim)
@@ -205,8 +251,9 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype 
         return into(out, nanmean, input, dim, keepdim, dtype=dtype)
     check_tensor("nanmean", input)
     if input.dtype.category < FLOAT:
-        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
-                           f"{SCALAR_TYPE[input.dtype]}")
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {SCALAR_TYPE[input.dtype]}"
+        )
     present = input == input
     return nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim)
 
@@ -232,8 +279,11 @@ def _prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -
     return grad * products_of_others(self, dim[0] if dim else 0)
 
 
-PROD = row("prod", lambda self, dtype: _prod(self, None, False, dtype),
-           self=lambda grad, self, result: _prod_backward(grad, self, result, None, False))
+PROD = row(
+    "prod",
+    lambda self, dtype: _prod(self, None, False, dtype),
+    self=lambda grad, self, result: _prod_backward(grad, self, result, None, False),
+)
 PROD_DIM = row("prod", _prod, node="ProdBackward1", key="prod.dim", self=_prod_backward)
 
 
@@ -309,5 +359,13 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
 
 
 FUNCTIONS = ["sum", "nansum", "mean", "nanmean", "prod", "all", "any", "count_nonzero"]
-METHODS = {"sum": sum, "nansum": nansum, "mean": mean, "nanmean": nanmean, "prod": prod, "all": all, "any": any,
-           "count_nonzero": count_nonzero}
+METHODS = {
+    "sum": sum,
+    "nansum": nansum,
+    "mean": mean,
+    "nanmean": nanmean,
+    "prod": prod,
+    "all": all,
+    "any": any,
+    "count_nonzero": count_nonzero,
+}

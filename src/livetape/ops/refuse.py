@@ -11,9 +11,20 @@ from livetape._tape.tensor import TensorBase
 from livetape.dtypes import FLOAT, SCALAR_TYPE, can_cast, dtype, of_numpy
 
 # What C++ calls the types, in messages that come from templates ...
-CXX_NAME = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-            "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
-            "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+CXX_NAME = {
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "int64": "long int",
+    "int32": "int",
+    "int16": "short int",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "bool": "bool",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 # ... and in those about conversions.
 _CONVERTED = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}
 
@@ -51,16 +62,18 @@ def invalid(name: str, given: Any, *signatures: str) -> TypeError:
     """Arguments that fit none of a function's signatures."""
     kinds = ", ".join(["Tensor" if isinstance(v, TensorBase) else type(v).__name__ for v in given])
     expected = "".join([f" * {s}\n" for s in signatures])
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
-                     f"{expected}")
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{expected}"
+    )
 
 
 def check_result(name: str, target: TensorBase, *others: Any) -> None:
     """Raise torch's error if what the arguments promote to cannot be written into ``target``."""
     kind = promote(name, target, *others)
     if not can_cast(kind, target.dtype):
-        raise RuntimeError(f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type "
-                           f"{SCALAR_TYPE[target.dtype]}")
+        raise RuntimeError(
+            f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type {SCALAR_TYPE[target.dtype]}"
+        )
 
 
 def must_be_tensors(name: str, **arguments: Any) -> None:

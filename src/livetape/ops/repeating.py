@@ -27,8 +27,11 @@ def _repeat_backward(grad: Any, size: Any, repeats: Any) -> Any:
     return reshape(sum_to(reshape(grad, parts), tuple(kept)), size)
 
 
-REPEAT = row("repeat", lambda self, repeats: np.tile(self, repeats),
-             self=lambda grad, self_size, repeats: _repeat_backward(grad, self_size, repeats))
+REPEAT = row(
+    "repeat",
+    lambda self, repeats: np.tile(self, repeats),
+    self=lambda grad, self_size, repeats: _repeat_backward(grad, self_size, repeats),
+)
 
 
 def repeat(input: Any, *args: Any, repeats: Any = None) -> Any:
@@ -71,10 +74,13 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: Any = None, *, outpu
     if repeats is None:
         return _numbered(input)
     if not is_integer(repeats) and not isinstance(repeats, TensorBase):
-        raise no_overload("repeat_interleave", (input, repeats) if dim is None else (input, repeats, dim),
-                          "(Tensor input, Tensor repeats, int dim = None, *, int output_size = None)",
-                          "(Tensor repeats, *, int output_size = None)",
-                          "(Tensor input, int repeats, int dim = None, *, int output_size = None)")
+        raise no_overload(
+            "repeat_interleave",
+            (input, repeats) if dim is None else (input, repeats, dim),
+            "(Tensor input, Tensor repeats, int dim = None, *, int output_size = None)",
+            "(Tensor repeats, *, int output_size = None)",
+            "(Tensor input, int repeats, int dim = None, *, int output_size = None)",
+        )
     if dim is None:
         input = reshape(input, (-1,) if input.array.size else (0,))
         dim = 0
@@ -87,8 +93,10 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: Any = None, *, outpu
     if repeats.array.size == 1 and (not repeats.array.ndim or size[at] != 1):
         repeats = expand(reshape(repeats, (1,)), (size[at],))
     if repeats.array.shape[0] != size[at]:
-        raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
-                           f"{repeats.array.shape[0]} and input.size({at}) = {size[at]}")
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats.array.shape[0]} and input.size({at}) = {size[at]}"
+        )
     return INDEX_SELECT.apply((input, at, _numbered(repeats)))
 
 
@@ -98,8 +106,8 @@ def _interleaved(input: Any, times: int, dim: int) -> Any:
     size = shape_of(input)
     if not size:
         input, size = reshape(input, (1,)), (1,)
-    wide = expand(unsqueeze(input, dim + 1), (*size[:dim + 1], times, *size[dim + 1:]))
-    return view(clone_as(wide, None), (*size[:dim], size[dim] * times, *size[dim + 1:]))
+    wide = expand(unsqueeze(input, dim + 1), (*size[: dim + 1], times, *size[dim + 1 :]))
+    return view(clone_as(wide, None), (*size[:dim], size[dim] * times, *size[dim + 1 :]))
 
 
 def _numbered(repeats: Any) -> Any:
@@ -132,9 +140,11 @@ def broadcast_shapes(*shapes: Any) -> Any:
             if n == 1 or n == result[at]:
                 continue
             if result[at] != 1:
-                raise RuntimeError(f"Attempting to broadcast a dimension of length {n} at {at}! Mismatching argument "
-                                   "at index "
-                                   f"{i} had {shape}; but expected shape should be broadcastable to {result}")
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {n} at {at}! Mismatching argument "
+                    "at index "
+                    f"{i} had {shape}; but expected shape should be broadcastable to {result}"
+                )
             result[at] = n
     return size_of(tuple(result))
 
@@ -167,8 +177,11 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     if indexing is None:
         if not _warned:
             _warned.append("meshgrid")
-            warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-                          UserWarning, stacklevel=2)
+            warnings.warn(
+                "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+                UserWarning,
+                stacklevel=2,
+            )
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swap = indexing == "xy" and len(vectors) > 1
@@ -216,5 +229,12 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 
 
 FUNCTIONS = [
-    "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "combinations", "meshgrid", "repeat_interleave", "tile"]
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "cartesian_prod",
+    "combinations",
+    "meshgrid",
+    "repeat_interleave",
+    "tile",
+]
 METHODS = {"repeat": repeat, "repeat_interleave": repeat_interleave, "tile": tile}

@@ -87,12 +87,11 @@ def _resize(self: Any, wanted: tuple[int, ...]) -> None:
     start = (array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // max(1, array.itemsize)
     flat = owner.reshape(-1) if owner.flags.c_contiguous and owner.dtype == array.dtype else None
     if flat is not None and 0 <= start and start + count <= flat.size:
-        self.array = flat[start:start + count].reshape(wanted)
+        self.array = flat[start : start + count].reshape(wanted)
     else:
         made = np.empty(count, array.dtype)
         kept = flat[start:] if flat is not None else array.reshape(-1)
-        made[:min(count, kept.size)] = kept[:count]
+        made[: min(count, kept.size)] = kept[:count]
         self.array = made.reshape(wanted)
     self._size = None
     counter_of(self).value += 1
-

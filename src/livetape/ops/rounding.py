@@ -36,21 +36,28 @@ def sign_(self: Any) -> Any:
 
 def _check_sign(input: Any) -> None:
     if getattr(input, "dtype", boolean).category == COMPLEX:
-        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
-                                  "torch.sgn instead.")
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
 
 
 ceil = unary("ceil", steps.ceil, "Each element rounded up.", promote="same", self=_zero)
 floor = unary("floor", steps.floor, "Each element rounded down.", promote="same", self=_zero)
 trunc = unary("trunc", steps.trunc, "Each element rounded towards 0.", promote="same", self=_zero)
-frac = unary("frac", steps.frac, "What `trunc` cuts off, with the sign of the element.", promote="same",
-             self=lambda grad: grad)
+frac = unary(
+    "frac", steps.frac, "What `trunc` cuts off, with the sign of the element.", promote="same", self=lambda grad: grad
+)
 signbit = unary("signbit", steps.signbit, "Whether each element's sign is negative, also of -0.0.", promote="bool")
 fix = trunc
 
 ROUND = elementwise("round", steps.nearest, params="self", tensors="self", self=_zero)
-ROUND_TO = elementwise("round", lambda self, decimals: steps.round_to(self, int(decimals)), node="RoundBackward1",
-                       key="round.decimals", self=_zero)
+ROUND_TO = elementwise(
+    "round",
+    lambda self, decimals: steps.round_to(self, int(decimals)),
+    node="RoundBackward1",
+    key="round.decimals",
+    self=_zero,
+)
 
 
 def round(input: Any, *, decimals: int | None = None, out: Any = None) -> Any:
@@ -70,12 +77,16 @@ def round_(self: Any, *, decimals: int | None = None) -> Any:
     return ROUND.inplace(self) if decimals is None else ROUND_TO.inplace(self, decimals)
 
 
-NAN_TO_NUM = elementwise("nan_to_num", lambda self, nan, posinf, neginf: steps.finite(self, nan, posinf, neginf),
-                         self=lambda grad, self: dropped(grad, ~isfinite(self)))
+NAN_TO_NUM = elementwise(
+    "nan_to_num",
+    lambda self, nan, posinf, neginf: steps.finite(self, nan, posinf, neginf),
+    self=lambda grad, self: dropped(grad, ~isfinite(self)),
+)
 
 
-def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *,
-               out: Any = None) -> Any:
+def nan_to_num(
+    input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None
+) -> Any:
     """Numbers in the place of NaN (0) and the infinities (the largest, the lowest) (source: ``torch.nan_to_num``)."""
     if out is not None:
         return into(out, nan_to_num, input, nan, posinf, neginf)
@@ -90,6 +101,22 @@ def nan_to_num_(self: Any, nan: float | None = None, posinf: float | None = None
 
 ceil_, floor_, trunc_, frac_, fix_ = ceil.inplace, floor.inplace, trunc.inplace, frac.inplace, trunc.inplace
 
-FUNCTIONS = ["sign", "ceil", "ceil_", "floor", "floor_", "trunc", "trunc_", "fix", "fix_", "frac", "frac_", "signbit",
-             "round", "round_", "nan_to_num", "nan_to_num_"]
+FUNCTIONS = [
+    "sign",
+    "ceil",
+    "ceil_",
+    "floor",
+    "floor_",
+    "trunc",
+    "trunc_",
+    "fix",
+    "fix_",
+    "frac",
+    "frac_",
+    "signbit",
+    "round",
+    "round_",
+    "nan_to_num",
+    "nan_to_num_",
+]
 METHODS = {name: globals()[name] for name in [*FUNCTIONS, "sign_"]}

@@ -19,8 +19,10 @@ from livetape.ops.scattering import no_derivative
 from livetape.ops.table import into, row
 from livetape.random import Generator, default_generator
 
-_OPTIONS = ("Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
-            "bool pin_memory = False, bool requires_grad = False)")
+_OPTIONS = (
+    "Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
+    "bool pin_memory = False, bool requires_grad = False)"
+)
 
 
 def bits_of(name: str, generator: Any) -> Any:
@@ -38,17 +40,28 @@ def _size_of(name: str, args: tuple[Any, ...], size: Any, generator: Any) -> tup
         kinds = [type(a).__name__ for a in args]
         if wrong:
             kinds.append(f"generator={type(generator).__name__}")
-        raise TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but "
-                        "expected one "
-                        f"of:\n * (tuple of ints size, *, torch.Generator generator, {_OPTIONS}\n * (tuple of ints "
-                        "size, *, "
-                        f"{_OPTIONS}\n")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but "
+            "expected one "
+            f"of:\n * (tuple of ints size, *, torch.Generator generator, {_OPTIONS}\n * (tuple of ints "
+            "size, *, "
+            f"{_OPTIONS}\n"
+        )
     return sizes(name, args, size)
 
 
 # ---------------------------------------------------------------- new tensors
-def rand(*args: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-         device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def rand(
+    *args: Any,
+    size: Any = None,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Uniform numbers from 0 to 1, 1 left out (source: ``torch.rand``).
 
     >>> import livetape as torch
@@ -58,12 +71,29 @@ def rand(*args: Any, size: Any = None, generator: Any = None, out: Any = None, d
     """
     shape = _size_of("rand", args, size, generator)
     kind = kind_or_out("rand", dtype, out)
-    return finish("rand", draw.uniform(bits_of("rand", generator), shape, kind.np), kind, device, requires_grad, layout,
-                  pin_memory, out)
+    return finish(
+        "rand",
+        draw.uniform(bits_of("rand", generator), shape, kind.np),
+        kind,
+        device,
+        requires_grad,
+        layout,
+        pin_memory,
+        out,
+    )
 
 
-def randn(*args: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-          device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def randn(
+    *args: Any,
+    size: Any = None,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Normal numbers of mean 0 and deviation 1 (source: ``torch.randn``).
 
     >>> import livetape as torch
@@ -73,13 +103,23 @@ def randn(*args: Any, size: Any = None, generator: Any = None, out: Any = None, 
     """
     shape = _size_of("randn", args, size, generator)
     kind = kind_or_out("randn", dtype, out)
-    return finish("randn", draw.normal(bits_of("randn", generator), shape, kind.np), kind, device, requires_grad,
-                  layout,
-                  pin_memory, out)
+    return finish(
+        "randn",
+        draw.normal(bits_of("randn", generator), shape, kind.np),
+        kind,
+        device,
+        requires_grad,
+        layout,
+        pin_memory,
+        out,
+    )
 
 
-_RANDINT = tuple(f"({bounds}, tuple of ints size, *, {generator}{_OPTIONS}"
-                 for bounds in ("int high", "int low, int high") for generator in ("torch.Generator generator, ", ""))
+_RANDINT = tuple(
+    f"({bounds}, tuple of ints size, *, {generator}{_OPTIONS}"
+    for bounds in ("int high", "int low, int high")
+    for generator in ("torch.Generator generator, ", "")
+)
 
 
 def _bounds(name: str, args: tuple[Any, ...], low: Any, high: Any) -> tuple[int, int, tuple[Any, ...]]:
@@ -93,17 +133,29 @@ def _bounds(name: str, args: tuple[Any, ...], low: Any, high: Any) -> tuple[int,
         low = rest.pop(0)
     for label, value in (("low", low), ("high", high)):
         if value is not None and not is_integer(value):
-            raise TypeError(f"{name}(): argument '{label}' (position {1 if label == 'high' and low is None else 2}) "
-                            "must be "
-                            f"int, not {type(value).__name__}")
+            raise TypeError(
+                f"{name}(): argument '{label}' (position {1 if label == 'high' and low is None else 2}) "
+                "must be "
+                f"int, not {type(value).__name__}"
+            )
     if high is None:
         raise no_overload(name, args, *_RANDINT)
     return 0 if low is None else as_int(low), as_int(high), tuple(rest)
 
 
-def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None,
-            dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
-            requires_grad: Any = False) -> Any:
+def randint(
+    *args: Any,
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Integers from ``low`` (0) up to ``high``, which is left out (source: ``torch.randint``).
 
     >>> import livetape as torch
@@ -122,9 +174,17 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     return finish("randint", drawn, kind, device, requires_grad, layout, pin_memory, out)
 
 
-def randperm(n: Any, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-             device: Any = None,
-             pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def randperm(
+    n: Any,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """The integers from 0 to n - 1 in random order (source: ``torch.randperm``).
 
     >>> import livetape as torch
@@ -135,8 +195,16 @@ def randperm(n: Any, *, generator: Any = None, out: Any = None, dtype: Any = Non
     if not is_integer(n):
         raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     kind = kind_or_out("randperm", dtype, out, int64)
-    return finish("randperm", draw.permutation(bits_of("randperm", generator), as_int(n), kind.np), kind, device,
-                  requires_grad, layout, pin_memory, out)
+    return finish(
+        "randperm",
+        draw.permutation(bits_of("randperm", generator), as_int(n), kind.np),
+        kind,
+        device,
+        requires_grad,
+        layout,
+        pin_memory,
+        out,
+    )
 
 
 # ---------------------------------------------------------------- like another tensor
@@ -152,33 +220,66 @@ def _like(name: str, input: Any, dtype: Any, memory_format: Any, law: Any) -> An
     return draw.arranged(array, law((array.size,), kind.np)), kind
 
 
-def rand_like(input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-              pin_memory: Any = False, requires_grad: Any = False, memory_format: Any = None) -> Any:
+def rand_like(
+    input: Any,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+) -> Any:
     """Uniform numbers of another tensor's size and dtype (source: ``torch.rand_like``)."""
     bits = bits_of("rand_like", generator)
     array, kind = _like("rand_like", input, dtype, memory_format, lambda shape, np_: draw.uniform(bits, shape, np_))
     return finish("rand_like", array, kind, device, requires_grad, layout, pin_memory)
 
 
-def randn_like(input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-               pin_memory: Any = False, requires_grad: Any = False, memory_format: Any = None) -> Any:
+def randn_like(
+    input: Any,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+) -> Any:
     """Normal numbers of another tensor's size and dtype (source: ``torch.randn_like``)."""
     bits = bits_of("randn_like", generator)
     serial = not input.array.flags.c_contiguous if isinstance(input, TensorBase) else False
-    array, kind = _like("randn_like", input, dtype, memory_format,
-                        lambda shape, np_: draw.normal(bits, shape, np_,
-                                                       serial=serial and 0 not in input.array.strides))
+    array, kind = _like(
+        "randn_like",
+        input,
+        dtype,
+        memory_format,
+        lambda shape, np_: draw.normal(bits, shape, np_, serial=serial and 0 not in input.array.strides),
+    )
     return finish("randn_like", array, kind, device, requires_grad, layout, pin_memory)
 
 
-def randint_like(input: Any, *args: Any, low: Any = None, high: Any = None, generator: Any = None, dtype: Any = None,
-                 layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False,
-                 memory_format: Any = None) -> Any:
+def randint_like(
+    input: Any,
+    *args: Any,
+    low: Any = None,
+    high: Any = None,
+    generator: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+) -> Any:
     """Integers of another tensor's size and dtype (source: ``torch.randint_like``)."""
     bits = bits_of("randint_like", generator)
     first, last, _ = _bounds("randint_like", args, low, high)
-    array, kind = _like("randint_like", input, dtype, memory_format,
-                        lambda shape, np_: draw.integers(bits, shape, np_, first, last))
+    array, kind = _like(
+        "randint_like", input, dtype, memory_format, lambda shape, np_: draw.integers(bits, shape, np_, first, last)
+    )
     return finish("randint_like", array, kind, device, requires_grad, layout, pin_memory)
 
 
@@ -299,14 +400,25 @@ def log_normal_(self: Any, mean: Any = 1.0, std: Any = 2.0, *, generator: Any = 
 
 
 # ---------------------------------------------------------------- coins
-BERNOULLI = row("bernoulli", lambda self, bits: draw.bernoulli_from(bits, _in_order(self)),
-                self=lambda grad: zeros_like(grad))
-BERNOULLI_LIKE = row("bernoulli", lambda self, p, bits: draw.bernoulli(bits, self.shape, p, self.dtype),
-                     node="NotImplemented", key="bernoulli.like", self=no_derivative("bernoulli"))
-BERNOULLI_TENSOR = row("bernoulli", lambda self, p, bits: _coins(self, np.broadcast_to(p, self.shape), bits),
-                       tensors="self p", node="BernoulliBackward1", key="bernoulli.tensor",
-                       self=lambda grad: zeros_like(grad),
-                       p=lambda grad, p_size: wrap(np.zeros(p_size, grad.array.dtype), grad.dtype, None))
+BERNOULLI = row(
+    "bernoulli", lambda self, bits: draw.bernoulli_from(bits, _in_order(self)), self=lambda grad: zeros_like(grad)
+)
+BERNOULLI_LIKE = row(
+    "bernoulli",
+    lambda self, p, bits: draw.bernoulli(bits, self.shape, p, self.dtype),
+    node="NotImplemented",
+    key="bernoulli.like",
+    self=no_derivative("bernoulli"),
+)
+BERNOULLI_TENSOR = row(
+    "bernoulli",
+    lambda self, p, bits: _coins(self, np.broadcast_to(p, self.shape), bits),
+    tensors="self p",
+    node="BernoulliBackward1",
+    key="bernoulli.tensor",
+    self=lambda grad: zeros_like(grad),
+    p=lambda grad, p_size: wrap(np.zeros(p_size, grad.array.dtype), grad.dtype, None),
+)
 
 
 def _in_order(array: Any) -> Any:
@@ -351,29 +463,58 @@ def _zero_of(grad: Any, size: Any) -> Any:
     return wrap(np.zeros(size, grad.array.dtype), grad.dtype, None)
 
 
-NORMAL_MEAN = row("normal", lambda mean, std, bits: _normal_around(bits, mean, std), tensors="mean",
-                  node="NormalBackward1", key="normal.mean", mean=lambda grad, mean_size: _zero_of(grad, mean_size))
-NORMAL_STD = row("normal", lambda mean, std, bits: _normal_around(bits, mean, std), tensors="std",
-                 node="NormalBackward2",
-                 key="normal.std", std=lambda grad, std_size: _zero_of(grad, std_size))
-NORMAL_BOTH = row("normal", lambda mean, std, bits: _normal_around(bits, mean, std), tensors="mean std",
-                  node="NormalBackward3", key="normal.both", mean=lambda grad, mean_size: _zero_of(grad, mean_size),
-                  std=lambda grad, std_size: _zero_of(grad, std_size))
+NORMAL_MEAN = row(
+    "normal",
+    lambda mean, std, bits: _normal_around(bits, mean, std),
+    tensors="mean",
+    node="NormalBackward1",
+    key="normal.mean",
+    mean=lambda grad, mean_size: _zero_of(grad, mean_size),
+)
+NORMAL_STD = row(
+    "normal",
+    lambda mean, std, bits: _normal_around(bits, mean, std),
+    tensors="std",
+    node="NormalBackward2",
+    key="normal.std",
+    std=lambda grad, std_size: _zero_of(grad, std_size),
+)
+NORMAL_BOTH = row(
+    "normal",
+    lambda mean, std, bits: _normal_around(bits, mean, std),
+    tensors="mean std",
+    node="NormalBackward3",
+    key="normal.both",
+    mean=lambda grad, mean_size: _zero_of(grad, mean_size),
+    std=lambda grad, std_size: _zero_of(grad, std_size),
+)
 
 
 def _normal_around(bits: Any, mean: Any, std: Any) -> Any:
     return draw.normal_around(bits, mean, std)
 
 
-_NORMAL = ("(Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)",
-           "(Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None)",
-           "(float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)",
-           "(float mean, float std, tuple of ints size, *, torch.Generator generator = None, " + _OPTIONS)
+_NORMAL = (
+    "(Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)",
+    "(Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None)",
+    "(float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)",
+    "(float mean, float std, tuple of ints size, *, torch.Generator generator = None, " + _OPTIONS,
+)
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
-           dtype: Any = None,
-           layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Any:
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: Any = False,
+) -> Any:
     """Normal numbers with means and deviations from tensors, or of a given size (source: ``torch.normal``).
 
     >>> import livetape as torch
@@ -387,8 +528,9 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
         if size is None:
             raise no_overload("normal", (mean, std), *_NORMAL)
         kind = kind_or_out("normal", dtype, out)
-        drawn = draw.normal(bits, sizes("normal", (size,)), kind.np, _float("normal", mean, "mean", 1),
-                            _float("normal", std, "std", 2))
+        drawn = draw.normal(
+            bits, sizes("normal", (size,)), kind.np, _float("normal", mean, "mean", 1), _float("normal", std, "std", 2)
+        )
         return finish("normal", drawn, kind, device, requires_grad, layout, pin_memory, out)
     if out is not None:
         return into(out, normal, mean, std, generator=generator)
@@ -405,10 +547,17 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
 
 # ---------------------------------------------------------------- counts
 POISSON = row("poisson", lambda self, bits: draw.poisson(bits, self), self=lambda grad: zeros_like(grad))
-BINOMIAL = row("binomial", lambda count, prob, bits: draw.binomial(bits, count, prob), tensors="count prob",
-               node="NotImplemented", count=no_derivative("binomial"), prob=no_derivative("binomial"))
-MULTINOMIAL = row("multinomial", lambda self, num_samples, replacement, bits: draw.multinomial(
-    bits, self, num_samples, replacement))
+BINOMIAL = row(
+    "binomial",
+    lambda count, prob, bits: draw.binomial(bits, count, prob),
+    tensors="count prob",
+    node="NotImplemented",
+    count=no_derivative("binomial"),
+    prob=no_derivative("binomial"),
+)
+MULTINOMIAL = row(
+    "multinomial", lambda self, num_samples, replacement, bits: draw.multinomial(bits, self, num_samples, replacement)
+)
 
 
 def poisson(input: Any, generator: Any = None) -> Any:
@@ -424,8 +573,9 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     return BINOMIAL.apply((count, prob, bits_of("binomial", generator)))
 
 
-def multinomial(input: Any, num_samples: Any, replacement: bool = False, *, generator: Any = None,
-                out: Any = None) -> Any:
+def multinomial(
+    input: Any, num_samples: Any, replacement: bool = False, *, generator: Any = None, out: Any = None
+) -> Any:
     """Places drawn with the weights of each row (source: ``torch.multinomial``).
 
     >>> import livetape as torch
@@ -441,10 +591,28 @@ def multinomial(input: Any, num_samples: Any, replacement: bool = False, *, gene
 
 
 FUNCTIONS = [
-    "bernoulli", "binomial", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like",
+    "bernoulli",
+    "binomial",
+    "multinomial",
+    "normal",
+    "poisson",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
     "randn",
-    "randn_like", "randperm"]
+    "randn_like",
+    "randperm",
+]
 METHODS = {
-    "bernoulli": bernoulli, "bernoulli_": bernoulli_, "cauchy_": cauchy_, "exponential_": exponential_,
-    "geometric_": geometric_, "log_normal_": log_normal_, "multinomial": multinomial, "normal_": normal_,
-    "random_": random_, "uniform_": uniform_}
+    "bernoulli": bernoulli,
+    "bernoulli_": bernoulli_,
+    "cauchy_": cauchy_,
+    "exponential_": exponential_,
+    "geometric_": geometric_,
+    "log_normal_": log_normal_,
+    "multinomial": multinomial,
+    "normal_": normal_,
+    "random_": random_,
+    "uniform_": uniform_,
+}

@@ -53,7 +53,8 @@ def _recurrence_backward(grad: Any, factor: Any, result: Any, dim: int, reverse:
 
 
 RECURRENCE = row("recurrence", _recurrence, tensors="factor self", key="scan.recurrence").joint(
-    "factor self", _recurrence_backward)
+    "factor self", _recurrence_backward
+)
 
 
 # ---------------------------------------------------------------- products of the elements before each
@@ -78,8 +79,14 @@ def _shift(self: Any, dim: int, step: int) -> Any:
 
 
 SHIFT = row("shift", _shift, key="scan.shift", self=lambda grad, dim, step: SHIFT.apply((grad, dim, -step)))
-EXCLUSIVE = row("cumprod", _exclusive, key="scan.exclusive", self=lambda grad, self, dim, reverse: product_gradient(
-    SHIFT.apply((grad, dim, 1 if reverse else -1)), self, dim, reverse))
+EXCLUSIVE = row(
+    "cumprod",
+    _exclusive,
+    key="scan.exclusive",
+    self=lambda grad, self, dim, reverse: product_gradient(
+        SHIFT.apply((grad, dim, 1 if reverse else -1)), self, dim, reverse
+    ),
+)
 
 
 def product_gradient(grad: Any, self: Any, dim: int, reverse: bool) -> Any:
@@ -109,10 +116,17 @@ def _kind(kind: dtype | None) -> Any:
     return None if kind is None else kind.np
 
 
-CUMSUM = row("cumsum", lambda self, dim, dtype: kernels.cumsum(self, dim, _kind(dtype)),
-             self=lambda grad, dim: CUMSUM_REVERSED.apply((grad, dim)))
-CUMSUM_REVERSED = row("cumsum", lambda self, dim: kernels.reversed_cumsum(self, dim), key="scan.cumsum_reversed",
-                      self=lambda grad, dim: CUMSUM.apply((grad, dim, None)))
+CUMSUM = row(
+    "cumsum",
+    lambda self, dim, dtype: kernels.cumsum(self, dim, _kind(dtype)),
+    self=lambda grad, dim: CUMSUM_REVERSED.apply((grad, dim)),
+)
+CUMSUM_REVERSED = row(
+    "cumsum",
+    lambda self, dim: kernels.reversed_cumsum(self, dim),
+    key="scan.cumsum_reversed",
+    self=lambda grad, dim: CUMSUM.apply((grad, dim, None)),
+)
 CUMPROD = row("cumprod", lambda self, dim, dtype: kernels.cumprod(self, dim, _kind(dtype)), self=_cumprod_backward)
 
 
@@ -131,8 +145,10 @@ def _running_inplace(op: Any, self: Any, dim: Any, kind: dtype | None) -> Any:
     if kind is None:
         kind = self.dtype
     elif kind is not self.dtype:
-        raise RuntimeError(f"Bad in-place call: input tensor dtype {_c_name(self.dtype)} and output tensor dtype "
-                           f"{_c_name(kind)} should match")
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {_c_name(self.dtype)} and output tensor dtype "
+            f"{_c_name(kind)} should match"
+        )
     return op.inplace(self, wrap_dim(dim, self.array.ndim, op.name), kind)
 
 
@@ -170,10 +186,18 @@ def cumprod_(self: Any, dim: Any, *, dtype: dtype | None = None) -> Any:
 
 
 # ---------------------------------------------------------------- cummax and cummin
-CUMMAX = row("cummax", lambda self, dim: kernels.extremes(self, dim, True), outputs=2,
-             self=lambda grad, result1, self_size, dim: add_along(grad, result1, self_size, dim))
-CUMMIN = row("cummin", lambda self, dim: kernels.extremes(self, dim, False), outputs=2,
-             self=lambda grad, result1, self_size, dim: add_along(grad, result1, self_size, dim))
+CUMMAX = row(
+    "cummax",
+    lambda self, dim: kernels.extremes(self, dim, True),
+    outputs=2,
+    self=lambda grad, result1, self_size, dim: add_along(grad, result1, self_size, dim),
+)
+CUMMIN = row(
+    "cummin",
+    lambda self, dim: kernels.extremes(self, dim, False),
+    outputs=2,
+    self=lambda grad, result1, self_size, dim: add_along(grad, result1, self_size, dim),
+)
 
 
 def _extremes(op: Any, function: Any, made: Any, input: Any, dim: Any, out: Any) -> Any:
@@ -264,7 +288,8 @@ def _check_ends(name: str, input: Any, more: Any, axis: int) -> None:
         if i != axis and have != want:
             raise RuntimeError(
                 "diff expects the shape of tensor to prepend or append to match that of input except along the "
-                f"differencing dimension; input.size({i}) = {want}, but got tensor.size({i}) = {have}")
+                f"differencing dimension; input.size({i}) = {want}, but got tensor.size({i}) = {have}"
+            )
 
 
 # ---------------------------------------------------------------- areas below sampled curves
@@ -336,7 +361,24 @@ def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Any:
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
-FUNCTIONS = ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff", "trapezoid", "trapz",
-             "cumulative_trapezoid"]
-METHODS = {"cumsum": cumsum, "cumsum_": cumsum_, "cumprod": cumprod, "cumprod_": cumprod_, "cummax": cummax,
-           "cummin": cummin, "logcumsumexp": logcumsumexp, "diff": diff}
+FUNCTIONS = [
+    "cumsum",
+    "cumprod",
+    "cummax",
+    "cummin",
+    "logcumsumexp",
+    "diff",
+    "trapezoid",
+    "trapz",
+    "cumulative_trapezoid",
+]
+METHODS = {
+    "cumsum": cumsum,
+    "cumsum_": cumsum_,
+    "cumprod": cumprod,
+    "cumprod_": cumprod_,
+    "cummax": cummax,
+    "cummin": cummin,
+    "logcumsumexp": logcumsumexp,
+    "diff": diff,
+}

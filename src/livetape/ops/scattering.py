@@ -42,12 +42,21 @@ def _scatter(self: Any, dim: int, index: Any, src: Any) -> Any:
     return out
 
 
-SCATTER = row("scatter", _scatter, tensors="self index src",
-              self=lambda grad, dim, index: scatter(grad, dim, index, 0),
-              src=lambda grad, dim, index, src_size: gathered(grad, dim, index, src_size))
-SCATTER_NUMBER = row("scatter", lambda self, dim, index, value: _scatter(self, dim, index, as_value(self, value)),
-                     tensors="self index", node="ScatterBackward1", key="scatter.value",
-                     self=lambda grad, dim, index: scatter(grad, dim, index, 0))
+SCATTER = row(
+    "scatter",
+    _scatter,
+    tensors="self index src",
+    self=lambda grad, dim, index: scatter(grad, dim, index, 0),
+    src=lambda grad, dim, index, src_size: gathered(grad, dim, index, src_size),
+)
+SCATTER_NUMBER = row(
+    "scatter",
+    lambda self, dim, index, value: _scatter(self, dim, index, as_value(self, value)),
+    tensors="self index",
+    node="ScatterBackward1",
+    key="scatter.value",
+    self=lambda grad, dim, index: scatter(grad, dim, index, 0),
+)
 
 
 def gathered(grad: Any, dim: int, index: Any, size: Any) -> Any:
@@ -78,14 +87,31 @@ def no_derivative(name: str) -> Any:
     return raises
 
 
-SCATTER_REDUCE_OLD = row("scatter", _scatter_reduced, tensors="self index src", node="NotImplemented",
-                         key="scatter.reduce",
-                         self=no_derivative("scatter"), src=no_derivative("scatter"))
-SCATTER_REDUCE_NUMBER = row("scatter", lambda self, dim, index, value, reduce: _scatter_reduced(
-    self, dim, index, np.broadcast_to(as_value(self, value), index.shape), reduce), tensors="self index",
-    node="NotImplemented", key="scatter.value_reduce", self=no_derivative("scatter"))
-_SCATTER = ("(int dim, Tensor index, Tensor src)", "(int dim, Tensor index, Tensor src, *, str reduce)",
-            "(int dim, Tensor index, Number value)", "(int dim, Tensor index, Number value, *, str reduce)")
+SCATTER_REDUCE_OLD = row(
+    "scatter",
+    _scatter_reduced,
+    tensors="self index src",
+    node="NotImplemented",
+    key="scatter.reduce",
+    self=no_derivative("scatter"),
+    src=no_derivative("scatter"),
+)
+SCATTER_REDUCE_NUMBER = row(
+    "scatter",
+    lambda self, dim, index, value, reduce: _scatter_reduced(
+        self, dim, index, np.broadcast_to(as_value(self, value), index.shape), reduce
+    ),
+    tensors="self index",
+    node="NotImplemented",
+    key="scatter.value_reduce",
+    self=no_derivative("scatter"),
+)
+_SCATTER = (
+    "(int dim, Tensor index, Tensor src)",
+    "(int dim, Tensor index, Tensor src, *, str reduce)",
+    "(int dim, Tensor index, Number value)",
+    "(int dim, Tensor index, Number value, *, str reduce)",
+)
 
 
 def check_scatter(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
@@ -109,8 +135,10 @@ def check_scatter(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
         large = have is not None and len(have) and places.shape[d] > have[d]
         if (d != at and places.shape[d] > size[d]) or large:
             more = "" if have is None else f" and to be no larger size than src {list(have)}"
-            raise RuntimeError(f"Expected index {list(places.shape)} to be no larger than self {list(size)} apart from "
-                               f"dimension {at}{more}")
+            raise RuntimeError(
+                f"Expected index {list(places.shape)} to be no larger than self {list(size)} apart from "
+                f"dimension {at}{more}"
+            )
     check_range(places, size[at] if size else 1, None, RuntimeError, at)
     return at
 
@@ -131,18 +159,22 @@ def _scatter_call(name: str, input: Any, dim: Any, index: Any, src: Any, value: 
             return SCATTER, (input, at, index, given)
         if not _warned:
             _warned.append("reduce")
-            warnings.warn("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a "
-                          "future "
-                          "PyTorch release. Use torch.scatter_reduce instead for more reduction options.", UserWarning,
-                          stacklevel=3)
+            warnings.warn(
+                "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a "
+                "future "
+                "PyTorch release. Use torch.scatter_reduce instead for more reduction options.",
+                UserWarning,
+                stacklevel=3,
+            )
         return SCATTER_REDUCE_OLD, (input, at, index, given, reduce)
     if reduce is None:
         return SCATTER_NUMBER, (input, at, index, given)
     return SCATTER_REDUCE_NUMBER, (input, at, index, given, reduce)
 
 
-def scatter(input: Any, dim: Any, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None,
-            out: Any = None) -> Any:
+def scatter(
+    input: Any, dim: Any, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None
+) -> Any:
     """A copy with ``src``, a tensor or number, at the places that ``index`` names along ``dim`` (``torch.scatter``).
 
     >>> import livetape as torch
@@ -170,8 +202,13 @@ def _scatter_add(self: Any, dim: int, index: Any, src: Any) -> Any:
     return add_along(out, dim, index, src[tuple([slice(n) for n in index.shape])])
 
 
-SCATTER_ADD = row("scatter_add", _scatter_add, tensors="self index src",
-                  self=lambda grad: grad, src=lambda grad, dim, index, src_size: gathered(grad, dim, index, src_size))
+SCATTER_ADD = row(
+    "scatter_add",
+    _scatter_add,
+    tensors="self index src",
+    self=lambda grad: grad,
+    src=lambda grad, dim, index, src_size: gathered(grad, dim, index, src_size),
+)
 
 
 def scatter_add(input: Any, dim: Any, index: Any, src: Any, *, out: Any = None) -> Any:
@@ -209,20 +246,39 @@ def _index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
     return add_rows(out, dim, index if index.ndim else index.reshape(1), source)
 
 
-INDEX_ADD = row("index_add", _index_add, tensors="self index source", self=lambda grad: grad,
-                source=lambda grad, dim, index, source_size, alpha: _scaled(
-                    _shaped(INDEX_SELECT.apply((grad, dim, index)), source_size), alpha))
-INDEX_COPY = row("index_copy", lambda self, dim, index, source: _index_write(self, dim, index, source),
-                 tensors="self index source", self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
-                 source=lambda grad, dim, index, source_size: _shaped(INDEX_SELECT.apply((grad, dim, index)),
-                                                                      source_size))
-INDEX_FILL = row("index_fill", lambda self, dim, index, value: _index_write(self, dim, index, as_value(self, value)),
-                 tensors="self index", self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)))
-INDEX_FILL_TENSOR = row(
-    "index_fill", lambda self, dim, index, value: _index_write(self, dim, index, as_value(self, value)),
-    tensors="self index value", node="IndexFillBackward1", key="index_fill.tensor",
+INDEX_ADD = row(
+    "index_add",
+    _index_add,
+    tensors="self index source",
+    self=lambda grad: grad,
+    source=lambda grad, dim, index, source_size, alpha: _scaled(
+        _shaped(INDEX_SELECT.apply((grad, dim, index)), source_size), alpha
+    ),
+)
+INDEX_COPY = row(
+    "index_copy",
+    lambda self, dim, index, source: _index_write(self, dim, index, source),
+    tensors="self index source",
     self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
-    value=lambda grad, dim, index: INDEX_SELECT.apply((grad, dim, _distinct(index))).sum())
+    source=lambda grad, dim, index, source_size: _shaped(INDEX_SELECT.apply((grad, dim, index)), source_size),
+)
+INDEX_FILL = row(
+    "index_fill",
+    lambda self, dim, index, value: _index_write(self, dim, index, as_value(self, value)),
+    tensors="self index",
+    self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
+)
+INDEX_FILL_TENSOR = row(
+    "index_fill",
+    lambda self, dim, index, value: _index_write(self, dim, index, as_value(self, value)),
+    tensors="self index value",
+    node="IndexFillBackward1",
+    key="index_fill.tensor",
+    self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
+    value=lambda grad, dim, index: INDEX_SELECT.apply((grad, dim, _distinct(index))).sum(),
+)
+
+
 def _distinct(index: Any) -> Any:
     """The index without repetitions: what is written twice counts once."""
     return wrap(np.unique(index.array), index.dtype, None)
@@ -269,14 +325,16 @@ def _index_add_values(name: str, input: Any, dim: Any, index: Any, source: Any, 
     need_tensor(name, source, "source", 3)
     at = index_dim(name, input, dim, index)
     if source.dtype is not input.dtype:
-        raise RuntimeError(f"index_add_(): self ({SCALAR_TYPE[input.dtype]}) and source ({SCALAR_TYPE[source.dtype]}) "
-                           "must "
-                           "have the same scalar type")
+        raise RuntimeError(
+            f"index_add_(): self ({SCALAR_TYPE[input.dtype]}) and source ({SCALAR_TYPE[source.dtype]}) "
+            "must "
+            "have the same scalar type"
+        )
     given, have = index.array.size, count_of(shape_of(source), at)
     if given != have:
-        raise RuntimeError(f"index_add_(): Number of indices ({given}) should be equal to source.size(dim): ({have}), "
-                           "for "
-                           f"dim: {at}")
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({given}) should be equal to source.size(dim): ({have}), for dim: {at}"
+        )
     _check_rest("index_add_", input, source, at)
     check_range(index.array, count_of(shape_of(input), at), None, RuntimeError, at)
     return input, at, index, source, alpha
@@ -284,14 +342,18 @@ def _index_add_values(name: str, input: Any, dim: Any, index: Any, source: Any, 
 
 def _check_rest(name: str, input: Any, source: Any, dim: int) -> None:
     size, have = list(shape_of(input)), list(shape_of(source))
-    if size and have and (size[:dim] + size[dim + 1:] != have[:dim] + have[dim + 1:]):
+    if size and have and (size[:dim] + size[dim + 1 :] != have[:dim] + have[dim + 1 :]):
         if name == "index_add_":
-            raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. "
-                               "Got "
-                               f"self.shape = {size} source.shape = {have}")
-        raise IndexError(f"{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-                         f"{size[:dim] + size[dim + 1:]} at dimension {dim} and source slice shape: "
-                         f"{have[:dim] + have[dim + 1:]} at dimension {dim}.")
+            raise RuntimeError(
+                "source tensor shape must match self tensor shape, excluding the specified dimension. "
+                "Got "
+                f"self.shape = {size} source.shape = {have}"
+            )
+        raise IndexError(
+            f"{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{size[:dim] + size[dim + 1 :]} at dimension {dim} and source slice shape: "
+            f"{have[:dim] + have[dim + 1 :]} at dimension {dim}."
+        )
 
 
 def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
@@ -315,23 +377,27 @@ def _index_copy_values(name: str, input: Any, dim: Any, index: Any, source: Any)
     need_tensor(name, source, "source", 3)
     at = index_dim(name, input, dim, index)
     if source.dtype is not input.dtype:
-        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) "
-                           f"{SCALAR_TYPE[input.dtype]} and (source) {SCALAR_TYPE[source.dtype]}")
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{SCALAR_TYPE[input.dtype]} and (source) {SCALAR_TYPE[source.dtype]}"
+        )
     given, have = index.array.size, count_of(shape_of(source), at)
     if source.array.ndim != input.array.ndim and source.array.ndim and input.array.ndim:
-        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality must "
-                         "match. "
-                         f"Source dimensionality ({source.array.ndim}), destination dimensionality "
-                         f"({input.array.ndim})")
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must "
+            "match. "
+            f"Source dimensionality ({source.array.ndim}), destination dimensionality "
+            f"({input.array.ndim})"
+        )
     _check_rest("index_copy_", input, source, at)
     if given != have:
         raise IndexError(f"index_copy_(): Number of indices ({given}) should be equal to source.size(dim) ({have})")
     extent = count_of(shape_of(input), at)
     bad = index.array[(index.array < 0) | (index.array >= extent)] if index.array.size else index.array
     if bad.size:
-        raise IndexError(f"index_copy_(): index {int(bad.reshape(-1)[0])} is out of bounds for dimension {at} with "
-                         "size "
-                         f"{extent}")
+        raise IndexError(
+            f"index_copy_(): index {int(bad.reshape(-1)[0])} is out of bounds for dimension {at} with size {extent}"
+        )
     return input, at, index, source
 
 
@@ -356,8 +422,10 @@ def _index_fill_call(name: str, input: Any, dim: Any, index: Any, value: Any) ->
         raise IndexError(f"index {int(bad[0])} is out of bounds for dimension {at} with size {extent}")
     if isinstance(value, TensorBase):
         if value.array.ndim:
-            raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                               f"{value.array.ndim} dimension(s).")
+            raise RuntimeError(
+                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value.array.ndim} dimension(s)."
+            )
         return INDEX_FILL_TENSOR, (input, at, index, value)
     return INDEX_FILL, (input, at, index, value)
 
@@ -376,6 +444,14 @@ def index_fill_(self: Any, dim: Any, index: Any, value: Any) -> Any:
 
 FUNCTIONS = ["index_add", "index_copy", "index_fill", "scatter", "scatter_add"]
 METHODS = {
-    "index_add": index_add, "index_add_": index_add_, "index_copy": index_copy, "index_copy_": index_copy_,
-    "index_fill": index_fill, "index_fill_": index_fill_, "scatter": scatter, "scatter_": scatter_,
-    "scatter_add": scatter_add, "scatter_add_": scatter_add_}
+    "index_add": index_add,
+    "index_add_": index_add_,
+    "index_copy": index_copy,
+    "index_copy_": index_copy_,
+    "index_fill": index_fill,
+    "index_fill_": index_fill_,
+    "scatter": scatter,
+    "scatter_": scatter_,
+    "scatter_add": scatter_add,
+    "scatter_add_": scatter_add_,
+}

@@ -25,10 +25,15 @@ def _no_derivative(name: str) -> Any:
 
 
 UNIQUE = row("unique2", lambda self: kernels.unique(self), outputs=3, self=_no_derivative("_unique2"))
-UNIQUE_DIM = row("unique_dim", lambda self, dim: kernels.unique_slices(self, dim), outputs=3,
-                 self=_no_derivative("unique_dim"))
-UNIQUE_CONSECUTIVE = row("unique_consecutive", lambda self, dim: kernels.unique_runs(self, dim), outputs=3,
-                         self=_no_derivative("unique_consecutive"))
+UNIQUE_DIM = row(
+    "unique_dim", lambda self, dim: kernels.unique_slices(self, dim), outputs=3, self=_no_derivative("unique_dim")
+)
+UNIQUE_CONSECUTIVE = row(
+    "unique_consecutive",
+    lambda self, dim: kernels.unique_runs(self, dim),
+    outputs=3,
+    self=_no_derivative("unique_consecutive"),
+)
 
 
 def _selected(found: tuple[Any, Any, Any], return_inverse: bool, return_counts: bool) -> Any:
@@ -51,8 +56,9 @@ def _check_unique(name: str, input: Any, dim: Any) -> Any:
     return axis
 
 
-def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
-           dim: Any = None) -> Any:
+def unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
     """The different values in ascending order, or the different slices along ``dim`` (source: ``torch.unique``).
 
     With ``return_inverse`` and ``return_counts`` a tuple: also each element's place among them, and the counts.
@@ -77,8 +83,13 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
 
 
 # ---------------------------------------------------------------- searchsorted and bucketize
-SEARCHSORTED = row("searchsorted", lambda sorted_sequence, self, kind, right: kernels.searchsorted(
-    sorted_sequence, self, right).astype(kind.np, copy=False), tensors="sorted_sequence self")
+SEARCHSORTED = row(
+    "searchsorted",
+    lambda sorted_sequence, self, kind, right: kernels.searchsorted(sorted_sequence, self, right).astype(
+        kind.np, copy=False
+    ),
+    tensors="sorted_sequence self",
+)
 
 
 def _check_search(bounds: Any, input: Any, right: bool, side: Any, sorter: Any) -> None:
@@ -90,26 +101,41 @@ def _check_search(bounds: Any, input: Any, right: bool, side: Any, sorter: Any) 
     have, want = shape_of(bounds), shape_of(input)
     if sorter is not None:
         if sorter.dtype is not int64:
-            raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype "
-                               f"{SCALAR_TYPE[sorter.dtype]}")
+            raise RuntimeError(
+                f"{name}: sorter must be a tensor of long dtype but got dtype {SCALAR_TYPE[sorter.dtype]}"
+            )
         if shape_of(sorter) != have:
-            raise RuntimeError(f"{name}: boundary and sorter must have the same size, but got boundary tensor "
-                               f"{list(have)}and got sorter tensor {list(shape_of(sorter))}")
+            raise RuntimeError(
+                f"{name}: boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(have)}and got sorter tensor {list(shape_of(sorter))}"
+            )
         if sorter.array.size and not (0 <= sorter.array.min() and sorter.array.max() < have[-1]):
             raise RuntimeError(f"{name}: sorter index out of range")
     if not have:
         raise RuntimeError(f"{name}: boundaries tensor should have positive dimension, but got 0 dimension")
     if not want and len(have) != 1:
-        raise RuntimeError(f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we "
-                           f"got boundaries tensor dim({len(have)}) and input value's dim(0) numel(1)")
+        raise RuntimeError(
+            f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we "
+            f"got boundaries tensor dim({len(have)}) and input value's dim(0) numel(1)"
+        )
     if len(have) != 1 and (len(have) != len(want) or have[:-1] != want[:-1]):
-        raise RuntimeError(f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-                           f"tensor and input value tensor must match, but we got boundaries tensor {list(have)} and "
-                           f"input value tensor {list(want)}")
+        raise RuntimeError(
+            f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got boundaries tensor {list(have)} and "
+            f"input value tensor {list(want)}"
+        )
 
 
-def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: Any = None,
-                 sorter: Any = None, out: Any = None) -> Any:
+def searchsorted(
+    sorted_sequence: Any,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
+    out: Any = None,
+) -> Any:
     """For each value the first index in ``sorted_sequence`` where it may be inserted (source: ``torch.searchsorted``).
 
     With ``right``, or ``side="right"``, the last. A sequence of several dimensions is searched row by row.
@@ -120,16 +146,23 @@ def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: bool = False, r
     """
     if not isinstance(sorted_sequence, TensorBase) or not isinstance(input, (TensorBase, int, float)):
         rest = "bool out_int32 = False, bool right = False, str side = None, Tensor sorter = None, Tensor out = None)"
-        raise no_overload("searchsorted", (sorted_sequence, input), f"(Tensor sorted_sequence, Tensor input, *, {rest}",
-                          f"(Tensor sorted_sequence, Number self, *, {rest}")
+        raise no_overload(
+            "searchsorted",
+            (sorted_sequence, input),
+            f"(Tensor sorted_sequence, Tensor input, *, {rest}",
+            f"(Tensor sorted_sequence, Number self, *, {rest}",
+        )
     kind = int32 if out_int32 else int64
     if out is not None:
         if out.dtype is not kind:
-            raise RuntimeError("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
-                               "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
-                               f"dtype {SCALAR_TYPE[out.dtype]} and out_int32 flag is {out_int32}")
-        return into(out, searchsorted, sorted_sequence, input, out_int32=out_int32, right=right, side=side,
-                    sorter=sorter)
+            raise RuntimeError(
+                "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+                "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
+                f"dtype {SCALAR_TYPE[out.dtype]} and out_int32 flag is {out_int32}"
+            )
+        return into(
+            out, searchsorted, sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter
+        )
     if not isinstance(input, TensorBase):
         input = _number(input)
     _check_search(sorted_sequence, input, right, side, sorter)
@@ -149,9 +182,11 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     """The bucket of each value: `searchsorted` with the arguments the other way round (source: ``torch.bucketize``)."""
     if not isinstance(boundaries, TensorBase) or not isinstance(input, (TensorBase, int, float)):
         raise no_overload(
-            "bucketize", (input, boundaries),
+            "bucketize",
+            (input, boundaries),
             "(Tensor input, Tensor boundaries, *, bool out_int32 = False, bool right = False, Tensor out = None)",
-            "(Number self, Tensor boundaries, *, bool out_int32 = False, bool right = False)")
+            "(Number self, Tensor boundaries, *, bool out_int32 = False, bool right = False)",
+        )
     if boundaries.array.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
@@ -165,11 +200,22 @@ def _no_derivative_of(name: str) -> Any:
     return fail
 
 
-BINCOUNT = row("bincount", lambda self, weights, minlength: histograms.bincount(self, weights, minlength),
-               tensors="self weights", node="NotImplemented", weights=_no_derivative_of("bincount"))
+BINCOUNT = row(
+    "bincount",
+    lambda self, weights, minlength: histograms.bincount(self, weights, minlength),
+    tensors="self weights",
+    node="NotImplemented",
+    weights=_no_derivative_of("bincount"),
+)
 HISTC = row("histc", lambda self, bins, low, high: histograms.histc(self, bins, low, high))
-HISTOGRAM = row("histogram", lambda self, edges, weight, density: histograms.histogram(self, edges, weight, density),
-                tensors="self edges weight", outputs=2, node="NotImplemented", self=_no_derivative_of("histogram"))
+HISTOGRAM = row(
+    "histogram",
+    lambda self, edges, weight, density: histograms.histogram(self, edges, weight, density),
+    tensors="self edges weight",
+    outputs=2,
+    node="NotImplemented",
+    self=_no_derivative_of("histogram"),
+)
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
@@ -216,8 +262,9 @@ def _plain(value: float) -> str:
     return f"{value:g}"
 
 
-def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False,
-              out: Any = None) -> Any:
+def histogram(
+    input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None
+) -> Any:
     """The counts, or sums of weights, in bins, and the bins' edges (source: ``torch.histogram``).
 
     ``bins`` is a number of equal bins, or a 1-D tensor of their edges.
@@ -235,21 +282,27 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
             f"excluding its innermost dimension, but got input with shape {[*shape_of(input), 1]} and weight with "
-            f"shape {list(shape_of(weight))}")
+            f"shape {list(shape_of(weight))}"
+        )
     return tuple.__new__(return_types.histogram, HISTOGRAM.apply((input, edges, weight, density)))
 
 
 def _check_edges(input: Any, bins: Any) -> None:
     name = "torch.histogramdd"
     if bins.dtype is not input.dtype:
-        raise RuntimeError(f"{name}: input tensor and bins tensors should have the same dtype, but got input with "
-                           f"dtype {C_NAME[input.dtype]} and bins for dimension 0 with dtype {C_NAME[bins.dtype]}")
+        raise RuntimeError(
+            f"{name}: input tensor and bins tensors should have the same dtype, but got input with "
+            f"dtype {C_NAME[input.dtype]} and bins for dimension 0 with dtype {C_NAME[bins.dtype]}"
+        )
     if bins.array.ndim != 1:
-        raise RuntimeError(f"{name}: bins tensor should have one dimension, but got {bins.array.ndim} dimensions in "
-                           "the bins tensor for dimension 0")
+        raise RuntimeError(
+            f"{name}: bins tensor should have one dimension, but got {bins.array.ndim} dimensions in "
+            "the bins tensor for dimension 0"
+        )
     if not bins.array.size:
-        raise RuntimeError(f"{name}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
-                           "for dimension 0")
+        raise RuntimeError(
+            f"{name}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension 0"
+        )
 
 
 def _even_edges(input: Any, bins: int, limits: Any) -> Any:
@@ -260,8 +313,9 @@ def _even_edges(input: Any, bins: int, limits: Any) -> Any:
     else:
         low, high = float(limits[0]), float(limits[1])
         if low > high:
-            raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for "
-                               "dimension 0")
+            raise RuntimeError(
+                f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0"
+            )
         if low == high:
             low, high = low - 0.5, high + 0.5
     kind: dtype = input.dtype
@@ -269,12 +323,16 @@ def _even_edges(input: Any, bins: int, limits: Any) -> Any:
 
 
 # ---------------------------------------------------------------- membership
-ISIN = row("isin", lambda elements, test_elements, invert: np.asarray(
-    np.isin(elements, test_elements, invert=invert)), tensors="elements test_elements")
+ISIN = row(
+    "isin",
+    lambda elements, test_elements, invert: np.asarray(np.isin(elements, test_elements, invert=invert)),
+    tensors="elements test_elements",
+)
 
 
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False,
-         out: Any = None) -> Any:
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
+) -> Any:
     """Whether each element is among ``test_elements``; either may be a number (source: ``torch.isin``).
 
     >>> import livetape as torch
@@ -285,9 +343,13 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
         return into(out, isin, elements, test_elements, assume_unique=assume_unique, invert=invert)
     if not isinstance(elements, TensorBase) and not isinstance(test_elements, TensorBase):
         rest = "*, bool assume_unique = False, bool invert = False, Tensor out = None)"
-        raise no_overload("isin", (elements, test_elements), f"(Tensor elements, Tensor test_elements, {rest}",
-                          f"(Number element, Tensor test_elements, {rest}",
-                          f"(Tensor elements, Number test_element, {rest}")
+        raise no_overload(
+            "isin",
+            (elements, test_elements),
+            f"(Tensor elements, Tensor test_elements, {rest}",
+            f"(Number element, Tensor test_elements, {rest}",
+            f"(Tensor elements, Number test_element, {rest}",
+        )
     first, second = [v if isinstance(v, TensorBase) else _number(v) for v in (elements, test_elements)]
     for value in (first, second):
         if value.dtype.category in (COMPLEX, BOOL):
@@ -296,5 +358,10 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 
 FUNCTIONS = ["unique", "unique_consecutive", "searchsorted", "bucketize", "bincount", "histc", "histogram", "isin"]
-METHODS = {"unique": unique, "unique_consecutive": unique_consecutive, "bincount": bincount, "histc": histc,
-           "histogram": histogram}
+METHODS = {
+    "unique": unique,
+    "unique_consecutive": unique_consecutive,
+    "bincount": bincount,
+    "histc": histc,
+    "histogram": histogram,
+}

@@ -20,13 +20,20 @@ from livetape.ops.table import row
 from livetape.size import Size
 
 # ---------------------------------------------------------------- view and reshape
-VIEW = row("view", lambda self, size: self.reshape(size, copy=False), view=True,
-           self=lambda grad, self_size: reshape(grad, self_size))
-UNSAFE_VIEW = row("unsafe_view", lambda self, size: self.reshape(size), self=lambda grad, self_size:
-                  reshape(grad, self_size))
-_INCOMPATIBLE = ("view size is not compatible with input tensor's size and stride (at least one dimension spans "
-                 "across two "
-                 "contiguous subspaces). Use .reshape(...) instead.")
+VIEW = row(
+    "view",
+    lambda self, size: self.reshape(size, copy=False),
+    view=True,
+    self=lambda grad, self_size: reshape(grad, self_size),
+)
+UNSAFE_VIEW = row(
+    "unsafe_view", lambda self, size: self.reshape(size), self=lambda grad, self_size: reshape(grad, self_size)
+)
+_INCOMPATIBLE = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+    "across two "
+    "contiguous subspaces). Use .reshape(...) instead."
+)
 
 
 def view(input: Any, *args: Any, size: Any = None, dtype: Any = None) -> Any:
@@ -67,14 +74,19 @@ _DTYPE = dtype
 
 def _viewed_size(name: str, input: Any, args: tuple[Any, ...], size: Any, argument: str) -> tuple[int, ...]:
     """The size that `view` or `reshape` is asked for, -1 replaced; torch's errors for what cannot be."""
-    if name == "view" and size is None and (not args or (not isinstance(args[0], (tuple, list, TensorBase))
-                                            and not is_integer(args[0]))):
+    if (
+        name == "view"
+        and size is None
+        and (not args or (not isinstance(args[0], (tuple, list, TensorBase)) and not is_integer(args[0])))
+    ):
         bad = ", ".join(f"!{type(a).__name__}!" for a in args)
         why = f"      didn't match because some of the arguments have invalid types: ({bad})\n"
         why = why if len(args) == 1 else ""
         given = ", ".join(type(a).__name__ for a in args)
-        raise TypeError(f"view() received an invalid combination of arguments - got ({given}), but expected one of:\n"
-                        f" * (torch.dtype dtype)\n{why} * (tuple of ints size)\n{why}")
+        raise TypeError(
+            f"view() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+            f" * (torch.dtype dtype)\n{why} * (tuple of ints size)\n{why}"
+        )
     wanted = ints(name, args, size, argument)
     return resolve(wanted, input.array.size)
 
@@ -97,10 +109,12 @@ def resolve(wanted: tuple[int, ...], count: int) -> tuple[int, ...]:
     if unknown is None or (known and count % known) or (not known and count):
         raise RuntimeError(f"shape '{list(wanted)}' is invalid for input of size {count}")
     if not known:
-        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(wanted)} because the unspecified "
-                           "dimension "
-                           "size -1 can be any value and is ambiguous")
-    return (*wanted[:unknown], count // known, *wanted[unknown + 1:])
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(wanted)} because the unspecified "
+            "dimension "
+            "size -1 can be any value and is ambiguous"
+        )
+    return (*wanted[:unknown], count // known, *wanted[unknown + 1 :])
 
 
 def _view_dtype(input: Any, kind: Any) -> Any:
@@ -204,7 +218,7 @@ def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> Any:
         return reshape(input, (1,))
     if first == last:
         return input
-    return reshape(input, (*size[:first], math.prod(size[first:last + 1]), *size[last + 1:]))
+    return reshape(input, (*size[:first], math.prod(size[first : last + 1]), *size[last + 1 :]))
 
 
 def unflatten(input: Any, dim: Any, sizes: Any) -> Any:
@@ -224,18 +238,31 @@ def unflatten(input: Any, dim: Any, sizes: Any) -> Any:
         parts = resolve(ints("unflatten", (sizes,), None, "sizes"), size[at])
     except RuntimeError as error:
         if str(error).startswith("shape"):
-            raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} "
-                               f"({size[at]}) in the input tensor") from None
+            raise RuntimeError(
+                f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} "
+                f"({size[at]}) in the input tensor"
+            ) from None
         raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
-    return view(input, (*size[:at], *parts, *size[at + 1:]))
+    return view(input, (*size[:at], *parts, *size[at + 1 :]))
 
 
 # ---------------------------------------------------------------- dimensions of one element
-SQUEEZE = row("squeeze", lambda self: self.squeeze(), view=True, inplace_node="SqueezeBackward3",
-              self=lambda grad, self_size: reshape(grad, self_size))
-SQUEEZE_DIMS = row("squeeze", lambda self, dim: self.squeeze(tuple([d for d in dim if self.shape[d] == 1])), view=True,
-                   node="SqueezeBackward2", inplace_node="SqueezeBackward5", key="squeeze.dims",
-                   self=lambda grad, self_size: reshape(grad, self_size))
+SQUEEZE = row(
+    "squeeze",
+    lambda self: self.squeeze(),
+    view=True,
+    inplace_node="SqueezeBackward3",
+    self=lambda grad, self_size: reshape(grad, self_size),
+)
+SQUEEZE_DIMS = row(
+    "squeeze",
+    lambda self, dim: self.squeeze(tuple([d for d in dim if self.shape[d] == 1])),
+    view=True,
+    node="SqueezeBackward2",
+    inplace_node="SqueezeBackward5",
+    key="squeeze.dims",
+    self=lambda grad, self_size: reshape(grad, self_size),
+)
 _EVERY: Any = object()
 
 
@@ -267,9 +294,11 @@ def _squeezed(input: Any, args: tuple[Any, ...], dim: Any) -> tuple[Any, tuple[A
         return SQUEEZE_DIM, (input, wrap_dim(dim, ndim))
     if not isinstance(dim, (tuple, list)):
         why = f"      didn't match because some of the arguments have invalid types: (!{type(dim).__name__}!)\n"
-        raise TypeError(f"squeeze() received an invalid combination of arguments - got ({type(dim).__name__}), but "
-                        "expected "
-                        f"one of:\n * ()\n{why} * (int dim)\n{why} * (tuple of ints dim)\n{why}")
+        raise TypeError(
+            f"squeeze() received an invalid combination of arguments - got ({type(dim).__name__}), but "
+            "expected "
+            f"one of:\n * ()\n{why} * (int dim)\n{why} * (tuple of ints dim)\n{why}"
+        )
     dims = wrap_dims(tuple(dim), ndim, "squeeze")
     return SQUEEZE_DIMS, (input, dims if ndim else ())
 
@@ -304,27 +333,32 @@ def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> 
     have = array.shape
     new = len(wanted) - len(have)
     if new < 0:
-        raise RuntimeError(f"expand(torch.{SCALAR_TYPE[input.dtype]}Tensor{{{list(have)}}}, size={list(wanted)}): the "
-                           "number "
-                           f"of sizes provided ({len(wanted)}) must be greater or equal to the number of dimensions "
-                           "in the "
-                           f"tensor ({len(have)})")
+        raise RuntimeError(
+            f"expand(torch.{SCALAR_TYPE[input.dtype]}Tensor{{{list(have)}}}, size={list(wanted)}): the "
+            "number "
+            f"of sizes provided ({len(wanted)}) must be greater or equal to the number of dimensions "
+            "in the "
+            f"tensor ({len(have)})"
+        )
     strides = array.strides
     steps = [0] * new
     found = list(wanted)
     for i, n in enumerate(wanted):
         if i < new:
             if n < 0:
-                raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
-                                   f"dimension {i}")
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}"
+                )
             continue
         extent = have[i - new]
         if n == -1:
             found[i] = extent
         elif n != extent and extent != 1:
-            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({extent}) at "
-                               f"non-singleton dimension {i}.  Target sizes: {list(wanted)}.  Tensor sizes: "
-                               f"{list(have)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({extent}) at "
+                f"non-singleton dimension {i}.  Target sizes: {list(wanted)}.  Tensor sizes: "
+                f"{list(have)}"
+            )
         steps.append(0 if extent == 1 and found[i] != 1 else strides[i - new])
     if state.interposed != 0:
         return EXPAND.apply((input, tuple(found)))
@@ -384,11 +418,18 @@ def _windows_backward(grad: Any, self_size: Any, dimension: int, size: int, step
     return total
 
 
-UNFOLD = row("unfold", _windows, view=True,
-             self=lambda grad, self_size, dimension, size, step:
-                 UNFOLD_BACKWARD.apply((grad, self_size, dimension, size, step)))
-UNFOLD_BACKWARD = row("unfold_backward", _windows_backward, tensors="grad",
-                      grad=lambda grad, dimension, size, step: UNFOLD.apply((grad, dimension, size, step)))
+UNFOLD = row(
+    "unfold",
+    _windows,
+    view=True,
+    self=lambda grad, self_size, dimension, size, step: UNFOLD_BACKWARD.apply((grad, self_size, dimension, size, step)),
+)
+UNFOLD_BACKWARD = row(
+    "unfold_backward",
+    _windows_backward,
+    tensors="grad",
+    grad=lambda grad, dimension, size, step: UNFOLD.apply((grad, dimension, size, step)),
+)
 
 
 def unfold(input: Any, dimension: Any, size: Any, step: Any) -> Any:
@@ -421,8 +462,24 @@ def unsqueeze_(self: Any, dim: Any) -> Any:
 
 FUNCTIONS = ["as_strided", "broadcast_to", "flatten", "ravel", "reshape", "squeeze", "unflatten", "unsqueeze"]
 METHODS = {
-    "as_strided": as_strided, "as_strided_": as_strided_, "broadcast_to": broadcast_to, "expand": expand,
-    "expand_as": expand_as, "flatten": flatten, "ravel": ravel, "reshape": reshape, "reshape_as": reshape_as,
-    "resize_": resize_, "resize_as_": resize_as_, "squeeze": squeeze, "squeeze_": squeeze_, "sum_to_size": sum_to_size,
-    "unflatten": unflatten, "unfold": unfold, "unsqueeze": unsqueeze, "unsqueeze_": unsqueeze_, "view": view,
-    "view_as": view_as}
+    "as_strided": as_strided,
+    "as_strided_": as_strided_,
+    "broadcast_to": broadcast_to,
+    "expand": expand,
+    "expand_as": expand_as,
+    "flatten": flatten,
+    "ravel": ravel,
+    "reshape": reshape,
+    "reshape_as": reshape_as,
+    "resize_": resize_,
+    "resize_as_": resize_as_,
+    "squeeze": squeeze,
+    "squeeze_": squeeze_,
+    "sum_to_size": sum_to_size,
+    "unflatten": unflatten,
+    "unfold": unfold,
+    "unsqueeze": unsqueeze,
+    "unsqueeze_": unsqueeze_,
+    "view": view,
+    "view_as": view_as,
+}

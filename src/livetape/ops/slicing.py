@@ -21,10 +21,15 @@ def _select_backward(grad: Any, size: Any, dim: int, index: int) -> Any:
     return total
 
 
-SELECT = row("select", _select, view=True,
-             self=lambda grad, self_size, dim, index: SELECT_BACKWARD.apply((grad, self_size, dim, index)))
-SELECT_BACKWARD = row("select_backward", _select_backward, tensors="grad",
-                      grad=lambda grad, dim, index: SELECT.apply((grad, dim, index)))
+SELECT = row(
+    "select",
+    _select,
+    view=True,
+    self=lambda grad, self_size, dim, index: SELECT_BACKWARD.apply((grad, self_size, dim, index)),
+)
+SELECT_BACKWARD = row(
+    "select_backward", _select_backward, tensors="grad", grad=lambda grad, dim, index: SELECT.apply((grad, dim, index))
+)
 
 
 def with_ones(array: Any, dims: Any) -> Any:
@@ -48,16 +53,33 @@ def _slice_backward(grad: Any, size: Any, dim: int, start: int, end: int, step: 
     return total
 
 
-SLICE = row("slice", _slice, view=True,
-            self=lambda grad, self_size, dim, start, end, step:
-                SLICE_BACKWARD.apply((grad, self_size, dim, start, end, step)))
-SLICE_BACKWARD = row("slice_backward", _slice_backward, tensors="grad",
-                     grad=lambda grad, dim, start, end, step: SLICE.apply((grad, dim, start, end, step)))
+SLICE = row(
+    "slice",
+    _slice,
+    view=True,
+    self=lambda grad, self_size, dim, start, end, step: SLICE_BACKWARD.apply((grad, self_size, dim, start, end, step)),
+)
+SLICE_BACKWARD = row(
+    "slice_backward",
+    _slice_backward,
+    tensors="grad",
+    grad=lambda grad, dim, start, end, step: SLICE.apply((grad, dim, start, end, step)),
+)
 
-UNSQUEEZE = row("unsqueeze", lambda self, dim: with_ones(self, (dim,)), view=True, inplace_node="UnsqueezeBackward1",
-                self=lambda grad, dim: SQUEEZE_DIM.apply((grad, dim)))
-SQUEEZE_DIM = row("squeeze", lambda self, dim: self.squeeze(dim) if self.ndim and self.shape[dim] == 1 else self[...],
-                  view=True, node="SqueezeBackward1", inplace_node="SqueezeBackward4", key="squeeze.dim",
-                  self=lambda grad, self_size, dim:
-                      UNSQUEEZE.apply((grad, dim)) if self_size and self_size[dim] == 1 else grad)
+UNSQUEEZE = row(
+    "unsqueeze",
+    lambda self, dim: with_ones(self, (dim,)),
+    view=True,
+    inplace_node="UnsqueezeBackward1",
+    self=lambda grad, dim: SQUEEZE_DIM.apply((grad, dim)),
+)
+SQUEEZE_DIM = row(
+    "squeeze",
+    lambda self, dim: self.squeeze(dim) if self.ndim and self.shape[dim] == 1 else self[...],
+    view=True,
+    node="SqueezeBackward1",
+    inplace_node="SqueezeBackward4",
+    key="squeeze.dim",
+    self=lambda grad, self_size, dim: UNSQUEEZE.apply((grad, dim)) if self_size and self_size[dim] == 1 else grad,
+)
 ALIAS = row("alias", lambda self: self[...], view=True, self=lambda grad: grad)

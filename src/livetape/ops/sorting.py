@@ -24,11 +24,18 @@ def _put(grad: Any, result1: Any, self_size: Any, dim: int) -> Any:
 
 # ---------------------------------------------------------------- sort
 SORT = row("sort", lambda self, dim, descending: kernels.sort_as_torch(self, dim, descending), outputs=2, self=_put)
-SORT_STABLE = row("sort", lambda self, dim, descending, stable: (
-    kernels.sort if stable else kernels.sort_as_torch)(self, dim, descending), node="SortBackward1", key="sort.stable",
-    outputs=2, self=_put)
-ARGSORT = row("argsort", lambda self, dim, descending, stable: (
-    kernels.sort if stable else kernels.sort_as_torch)(self, dim, descending)[1])
+SORT_STABLE = row(
+    "sort",
+    lambda self, dim, descending, stable: (kernels.sort if stable else kernels.sort_as_torch)(self, dim, descending),
+    node="SortBackward1",
+    key="sort.stable",
+    outputs=2,
+    self=_put,
+)
+ARGSORT = row(
+    "argsort",
+    lambda self, dim, descending, stable: (kernels.sort if stable else kernels.sort_as_torch)(self, dim, descending)[1],
+)
 
 
 def _axis(name: str, input: Any, dim: Any) -> int:
@@ -37,8 +44,11 @@ def _axis(name: str, input: Any, dim: Any) -> int:
         values = "tuple of Tensors" if name == "sort" else "Tensor"
         end = ", *, tuple of Tensors out = None)" if name == "sort" else ")"
         raise no_overload(
-            name, (input, dim), "(Tensor input, *, bool stable, int dim = -1, bool descending = False, "
-            f"{values} out = None)", f"(Tensor input, int dim = -1, bool descending = False{end}")
+            name,
+            (input, dim),
+            f"(Tensor input, *, bool stable, int dim = -1, bool descending = False, {values} out = None)",
+            f"(Tensor input, int dim = -1, bool descending = False{end}",
+        )
     if input.dtype.category == COMPLEX:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     return wrap_dim(dim, input.array.ndim, name)
@@ -86,8 +96,9 @@ def msort(input: Any, *, out: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- topk
-TOPK = row("topk", lambda self, k, dim, largest, sorted: kernels.topk(self, k, dim, largest, sorted), outputs=2,
-           self=_put)
+TOPK = row(
+    "topk", lambda self, k, dim, largest, sorted: kernels.topk(self, k, dim, largest, sorted), outputs=2, self=_put
+)
 
 
 @numpy_names
@@ -122,9 +133,12 @@ def _check_quantile(name: str, input: Any, q: Any, interpolation: Any) -> Any:
     """The quantiles asked for as a tensor; torch's errors."""
     check_tensor(name, input)
     if not isinstance(q, (TensorBase, float, int)) or isinstance(q, bool):
-        raise no_overload(name, (q,),
-                          '(Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
-                          '(float q, int dim = None, bool keepdim = False, *, str interpolation = "linear")')
+        raise no_overload(
+            name,
+            (q,),
+            '(Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
+            '(float q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
+        )
     if not isinstance(q, TensorBase) and not 0 <= q <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
     if not input.array.size:
@@ -136,8 +150,9 @@ def _check_quantile(name: str, input: Any, q: Any, interpolation: Any) -> Any:
     if isinstance(q, TensorBase) and q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if interpolation not in _MODES:
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
-                           f"{interpolation}")
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
     if not isinstance(q, TensorBase):
         return wrap(np.array(q, input.dtype.np), input.dtype, None)
     if not np.all((q.array >= 0) & (q.array <= 1)):
@@ -186,8 +201,9 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
 
 
 @numpy_names
-def quantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear",
-             out: Any = None) -> Any:
+def quantile(
+    input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+) -> Any:
     """The ``q``-th quantiles, of all elements or along ``dim``; NaN if there is one (source: ``torch.quantile``).
 
     >>> import livetape as torch
@@ -200,8 +216,9 @@ def quantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, inte
 
 
 @numpy_names
-def nanquantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear",
-                out: Any = None) -> Any:
+def nanquantile(
+    input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+) -> Any:
     """`quantile` of the elements that are not NaN (source: ``torch.nanquantile``)."""
     if out is not None:
         return into(out, nanquantile, input, q, dim, keepdim, interpolation=interpolation)

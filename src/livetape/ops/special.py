@@ -20,24 +20,50 @@ _PI = math.pi
 _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 
 # ---------------------------------------------------------------- error functions
-erf = unary("erf", late("erf", "erf_vml_cpu"), "The error function of each element.",
-            self=lambda grad, self: grad * (_TWO_BY_ROOT_PI * exp(-(self * self))))
-erfc = unary("erfc", late("erfc", "erfc_vml_cpu"), "1 - erf(x), exact for large x.",
-             self=lambda grad, self: grad * (-_TWO_BY_ROOT_PI * exp(-(self * self))))
-erfinv = unary("erfinv", real_function(special.erfinv, "erfinv_vml_cpu"), "The inverse of `erf`.",
-               self=lambda grad, result: grad * (0.5 * math.sqrt(_PI) * exp(result * result)))
-erfcx = unary("special_erfcx", late("erfcx", "erfcx_cpu"), "exp(x * x) * erfc(x).",
-              self=lambda grad, self, result: grad * (2 * self * result - _TWO_BY_ROOT_PI))
+erf = unary(
+    "erf",
+    late("erf", "erf_vml_cpu"),
+    "The error function of each element.",
+    self=lambda grad, self: grad * (_TWO_BY_ROOT_PI * exp(-(self * self))),
+)
+erfc = unary(
+    "erfc",
+    late("erfc", "erfc_vml_cpu"),
+    "1 - erf(x), exact for large x.",
+    self=lambda grad, self: grad * (-_TWO_BY_ROOT_PI * exp(-(self * self))),
+)
+erfinv = unary(
+    "erfinv",
+    real_function(special.erfinv, "erfinv_vml_cpu"),
+    "The inverse of `erf`.",
+    self=lambda grad, result: grad * (0.5 * math.sqrt(_PI) * exp(result * result)),
+)
+erfcx = unary(
+    "special_erfcx",
+    late("erfcx", "erfcx_cpu"),
+    "exp(x * x) * erfc(x).",
+    self=lambda grad, self, result: grad * (2 * self * result - _TWO_BY_ROOT_PI),
+)
 
 # ---------------------------------------------------------------- gamma functions
-lgamma = unary("lgamma", real_function(special.lgamma, "lgamma_vml_cpu"),
-               "The logarithm of the absolute value of the gamma function.",
-               self=lambda grad, self: grad * digamma(self))
-digamma = unary("digamma", real_function(special.digamma, "digamma"),
-                "The logarithmic derivative of the gamma function.",
-                self=lambda grad, self: grad * polygamma(1, self))
-POLYGAMMA = elementwise("polygamma", lambda self, n: _polygamma(self, int(n)), promote="float",
-                        self=lambda grad, self, n: grad * polygamma(n + 1, self))
+lgamma = unary(
+    "lgamma",
+    real_function(special.lgamma, "lgamma_vml_cpu"),
+    "The logarithm of the absolute value of the gamma function.",
+    self=lambda grad, self: grad * digamma(self),
+)
+digamma = unary(
+    "digamma",
+    real_function(special.digamma, "digamma"),
+    "The logarithmic derivative of the gamma function.",
+    self=lambda grad, self: grad * polygamma(1, self),
+)
+POLYGAMMA = elementwise(
+    "polygamma",
+    lambda self, n: _polygamma(self, int(n)),
+    promote="float",
+    self=lambda grad, self, n: grad * polygamma(n + 1, self),
+)
 
 
 _POLYGAMMA = {0: "digamma", 1: "trigamma"}  # torch's kernels
@@ -81,8 +107,12 @@ def _mvlgamma(x: Any, p: int) -> Any:
     return total
 
 
-MVLGAMMA = elementwise("mvlgamma", lambda self, p: _mvlgamma(self, int(p)), promote="float",
-                       self=lambda grad, self, p: grad * _mvlgamma_slope(self, p))
+MVLGAMMA = elementwise(
+    "mvlgamma",
+    lambda self, p: _mvlgamma(self, int(p)),
+    promote="float",
+    self=lambda grad, self, p: grad * _mvlgamma_slope(self, p),
+)
 
 
 def _mvlgamma_slope(x: Any, p: int) -> Any:
@@ -117,12 +147,22 @@ def _gamma_density(self: Any, other: Any) -> Any:
     return exp((self - 1) * log(other) - other - lgamma(self))
 
 
-IGAMMA = elementwise("igamma", late("gammainc", "igamma_cpu"), params="self other", tensors="self other",
-                     self=_no_gradient("igamma: input"),
-                     other=lambda grad, self, other: grad * _gamma_density(self, other))
-IGAMMAC = elementwise("igammac", late("gammaincc", "igammac_cpu"), params="self other", tensors="self other",
-                      self=_no_gradient("igammac: input"),
-                      other=lambda grad, self, other: -grad * _gamma_density(self, other))
+IGAMMA = elementwise(
+    "igamma",
+    late("gammainc", "igamma_cpu"),
+    params="self other",
+    tensors="self other",
+    self=_no_gradient("igamma: input"),
+    other=lambda grad, self, other: grad * _gamma_density(self, other),
+)
+IGAMMAC = elementwise(
+    "igammac",
+    late("gammaincc", "igammac_cpu"),
+    params="self other",
+    tensors="self other",
+    self=_no_gradient("igammac: input"),
+    other=lambda grad, self, other: -grad * _gamma_density(self, other),
+)
 
 
 def igamma(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -152,10 +192,19 @@ def igammac_(self: Any, other: Any) -> Any:
 
 
 # ---------------------------------------------------------------- Bessel functions
-i0 = unary("i0", late("i0", "i0_vml_cpu"), "The modified Bessel function of the first kind, order 0.",
-           self=lambda grad, self: grad * i1(self))
-i0e = unary("special_i0e", late("i0e", "i0e_cpu"), "exp(-|x|) * i0(x).", node="SpecialI0EBackward0",
-            self=lambda grad, self, result: grad * (i1e(self) - self.sgn() * result))
+i0 = unary(
+    "i0",
+    late("i0", "i0_vml_cpu"),
+    "The modified Bessel function of the first kind, order 0.",
+    self=lambda grad, self: grad * i1(self),
+)
+i0e = unary(
+    "special_i0e",
+    late("i0e", "i0e_cpu"),
+    "exp(-|x|) * i0(x).",
+    node="SpecialI0EBackward0",
+    self=lambda grad, self, result: grad * (i1e(self) - self.sgn() * result),
+)
 
 
 def _i1_backward(grad: Any, self: Any, result: Any) -> Any:
@@ -171,16 +220,24 @@ def _i1e_backward(grad: Any, self: Any, result: Any) -> Any:
     return grad * where(near, 0.5, i0e(safe) - result * (self.sgn() + 1 / safe))
 
 
-i1 = unary("special_i1", late("i1", "i1_cpu"), "The modified Bessel function of the first kind, order 1.",
-           self=_i1_backward)
+i1 = unary(
+    "special_i1", late("i1", "i1_cpu"), "The modified Bessel function of the first kind, order 1.", self=_i1_backward
+)
 i1e = unary("special_i1e", late("i1e", "i1e_cpu"), "exp(-|x|) * i1(x).", node="SpecialI1EBackward0", self=_i1e_backward)
 
 # ---------------------------------------------------------------- the normal distribution, and entropy
-ndtri = unary("special_ndtri", late("ndtri", "ndtri_cpu"), "The quantile of the normal distribution.",
-              self=lambda grad, result: grad * (math.sqrt(2 * _PI) * exp(result * result * 0.5)))
-log_ndtr = unary("special_log_ndtr", late("log_ndtr", "log_ndtr_cpu"),
-                 "The logarithm of the normal distribution function.",
-                 self=lambda grad, self: grad * _log_ndtr_slope(self))
+ndtri = unary(
+    "special_ndtri",
+    late("ndtri", "ndtri_cpu"),
+    "The quantile of the normal distribution.",
+    self=lambda grad, result: grad * (math.sqrt(2 * _PI) * exp(result * result * 0.5)),
+)
+log_ndtr = unary(
+    "special_log_ndtr",
+    late("log_ndtr", "log_ndtr_cpu"),
+    "The logarithm of the normal distribution function.",
+    self=lambda grad, self: grad * _log_ndtr_slope(self),
+)
 
 
 def _log_ndtr_slope(x: Any) -> Any:
@@ -200,12 +257,23 @@ def _entr(x: Any) -> Any:
     return np.where(np.isnan(x), x, found)
 
 
-entr = unary("special_entr", real_function(_entr, "entr_cpu"), "-x log(x); 0 at 0, minus infinity left of it.",
-             self=lambda grad, self: grad * (-log(self) - 1))
+entr = unary(
+    "special_entr",
+    real_function(_entr, "entr_cpu"),
+    "-x log(x); 0 at 0, minus infinity left of it.",
+    self=lambda grad, self: grad * (-log(self) - 1),
+)
 
 # ---------------------------------------------------------------- zeta
-ZETA = elementwise("special_zeta", late("zeta", "zeta_cpu"), params="self other", tensors="self other", promote="float",
-                   self=_no_gradient("zeta"), other=lambda grad, self, other: grad * (-self * zeta(self + 1, other)))
+ZETA = elementwise(
+    "special_zeta",
+    late("zeta", "zeta_cpu"),
+    params="self other",
+    tensors="self other",
+    promote="float",
+    self=_no_gradient("zeta"),
+    other=lambda grad, self, other: grad * (-self * zeta(self + 1, other)),
+)
 
 
 def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -213,9 +281,13 @@ def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, zeta, input, other)
     if not (isinstance(input, TensorBase) or isinstance(other, TensorBase)):
-        raise invalid("special_zeta", (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
-                      "(Number self, Tensor other, *, Tensor out = None)",
-                      "(Tensor input, Number other, *, Tensor out = None)")
+        raise invalid(
+            "special_zeta",
+            (input, other),
+            "(Tensor input, Tensor other, *, Tensor out = None)",
+            "(Number self, Tensor other, *, Tensor out = None)",
+            "(Tensor input, Number other, *, Tensor out = None)",
+        )
     return ZETA.apply((input, other))
 
 
@@ -224,5 +296,18 @@ METHODS = {f.__name__: f for f in _METHODS} | {f.__name__ + "_": f.inplace for f
 METHODS |= {"igamma": igamma, "igamma_": igamma_, "igammac": igammac, "igammac_": igammac_}
 METHODS |= {"polygamma": polygamma_method, "polygamma_": polygamma_, "mvlgamma": mvlgamma, "mvlgamma_": mvlgamma_}
 erf_, erfc_, i0_ = erf.inplace, erfc.inplace, i0.inplace
-FUNCTIONS = ["erf", "erf_", "erfc", "erfc_", "erfinv", "lgamma", "digamma", "polygamma", "mvlgamma", "igamma",
-             "igammac", "i0", "i0_"]
+FUNCTIONS = [
+    "erf",
+    "erf_",
+    "erfc",
+    "erfc_",
+    "erfinv",
+    "lgamma",
+    "digamma",
+    "polygamma",
+    "mvlgamma",
+    "igamma",
+    "igammac",
+    "i0",
+    "i0_",
+]

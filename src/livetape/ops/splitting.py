@@ -39,8 +39,9 @@ def _split(self: Any, split_size: int, dim: int) -> list[Any]:
 def _rejoined(grads: Any, size: Any, counts: Any, dim: int) -> Any:
     """The gradients of the parts put together, with zeros for parts that have none."""
     kind: dtype = next(g.dtype for g in grads if g is not None)
-    return CAT.apply(([zeros((*size[:dim], n, *size[dim + 1:]), kind) if g is None else g
-                       for g, n in zip(grads, counts)], dim))
+    return CAT.apply(
+        ([zeros((*size[:dim], n, *size[dim + 1 :]), kind) if g is None else g for g, n in zip(grads, counts)], dim)
+    )
 
 
 def _split_backward(grads: Any, self_size: Any, split_size: int, dim: int) -> Any:
@@ -52,13 +53,21 @@ def _sizes_backward(grads: Any, self_size: Any, split_sizes: Any, dim: int) -> A
 
 
 SPLIT = row("split", _split, view=True, outputs=0, self=_split_backward)
-SPLIT_SIZES = row("split_with_sizes", lambda self, split_sizes, dim: _parts(self, split_sizes, dim), view=True,
-                  outputs=0,
-                  self=_sizes_backward)
+SPLIT_SIZES = row(
+    "split_with_sizes",
+    lambda self, split_sizes, dim: _parts(self, split_sizes, dim),
+    view=True,
+    outputs=0,
+    self=_sizes_backward,
+)
 # The parts share memory with the whole, but are no views for the tape.
 UNSAFE_SPLIT = row("unsafe_split", _split, outputs=0, self=_split_backward)
-UNSAFE_SPLIT_SIZES = row("unsafe_split_with_sizes", lambda self, split_sizes, dim: _parts(self, split_sizes, dim),
-                         outputs=0, self=_sizes_backward)
+UNSAFE_SPLIT_SIZES = row(
+    "unsafe_split_with_sizes",
+    lambda self, split_sizes, dim: _parts(self, split_sizes, dim),
+    outputs=0,
+    self=_sizes_backward,
+)
 
 
 def _dimension(input: Any, dim: Any, name: str, message: str) -> int:
@@ -82,12 +91,15 @@ def _split_by_sizes(op: Any, input: Any, split_sizes: Any, dim: Any) -> Any:
     counts = list(ints("split_with_sizes", (split_sizes,), None, "split_sizes"))
     at = _dimension(input, dim, "split_with_sizes", "split expects at least a 1-dimensional tensor")
     if any(n < 0 for n in counts):
-        raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
-                           f"split_sizes={counts}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={counts}"
+        )
     extent = input.array.shape[at]
     if sum(counts) != extent:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at "
-                           f"dimension {at}), but got split_sizes={counts}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at "
+            f"dimension {at}), but got split_sizes={counts}"
+        )
     return op.apply((input, tuple(counts), at))
 
 
@@ -102,8 +114,10 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: Any = 0, *, spli
     if is_integer(wanted):
         return _split_by(SPLIT, tensor, as_int(wanted), dim)
     if not isinstance(wanted, (tuple, list)):
-        raise TypeError("split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not "
-                        f"{type(wanted).__name__}")
+        raise TypeError(
+            "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not "
+            f"{type(wanted).__name__}"
+        )
     return _split_by_sizes(SPLIT_SIZES, tensor, wanted, dim)
 
 
@@ -150,25 +164,37 @@ def _chunked(even: Any, sized: Any, input: Any, chunks: Any, dim: Any) -> Any:
     return even.apply((input, -(-extent // count), at))
 
 
-_TENSOR_SPLIT = ("(tuple of ints indices, int dim = 0)", "(Tensor tensor_indices_or_sections, int dim = 0)",
-                 "(int sections, int dim = 0)")
+_TENSOR_SPLIT = (
+    "(tuple of ints indices, int dim = 0)",
+    "(Tensor tensor_indices_or_sections, int dim = 0)",
+    "(int sections, int dim = 0)",
+)
 
 
-def tensor_split(input: Any, indices_or_sections: Any = None, dim: Any = 0, *, indices: Any = None,
-                 sections: Any = None,
-                 tensor_indices_or_sections: Any = None) -> Any:
+def tensor_split(
+    input: Any,
+    indices_or_sections: Any = None,
+    dim: Any = 0,
+    *,
+    indices: Any = None,
+    sections: Any = None,
+    tensor_indices_or_sections: Any = None,
+) -> Any:
     """Parts between indices, or a number of nearly equal parts (source: ``torch.tensor_split``).
 
     >>> import livetape as torch
     >>> torch.tensor_split(torch.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    wanted = next((v for v in (indices_or_sections, indices, sections, tensor_indices_or_sections) if v is not None),
-                  None)
+    wanted = next(
+        (v for v in (indices_or_sections, indices, sections, tensor_indices_or_sections) if v is not None), None
+    )
     if isinstance(wanted, TensorBase):
         if wanted.array.ndim > 1 or wanted.array.dtype.kind != "i":
-            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
-                               f"one-dimensional tensor, but got a tensor with {wanted.array.ndim} dims")
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {wanted.array.ndim} dims"
+            )
         wanted = wanted.array.tolist()
     if not is_integer(wanted) and not isinstance(wanted, (tuple, list)):
         raise no_overload("tensor_split", (wanted,), *_TENSOR_SPLIT)
@@ -194,15 +220,17 @@ def _ranges(wanted: Any, extent: int) -> list[tuple[Any, Any]]:
 def _split_along(name: str, input: Any, indices_or_sections: Any, dim: int, least: int) -> Any:
     ndim = input.array.ndim
     if ndim < least:
-        raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
-                           f"{ndim} "
-                           "dimensions!")
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} dimensions!"
+        )
     if is_integer(indices_or_sections):
         count, extent = as_int(indices_or_sections), input.array.shape[dim]
         if count <= 0 or extent % count:
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
-                               f"{extent} "
-                               f"is not divisible by the split_size {count}!")
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+                f"{extent} "
+                f"is not divisible by the split_size {count}!"
+            )
     return tensor_split(input, indices_or_sections, dim)
 
 
@@ -222,9 +250,26 @@ def dsplit(input: Any, indices_or_sections: Any) -> Any:
 
 
 FUNCTIONS = [
-    "chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unsafe_chunk", "unsafe_split",
-    "unsafe_split_with_sizes", "vsplit"]
+    "chunk",
+    "dsplit",
+    "hsplit",
+    "split",
+    "split_with_sizes",
+    "tensor_split",
+    "unsafe_chunk",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
+    "vsplit",
+]
 METHODS = {
-    "chunk": chunk, "dsplit": dsplit, "hsplit": hsplit, "split": split, "split_with_sizes": split_with_sizes,
-    "tensor_split": tensor_split, "unsafe_chunk": unsafe_chunk, "unsafe_split": unsafe_split,
-    "unsafe_split_with_sizes": unsafe_split_with_sizes, "vsplit": vsplit}
+    "chunk": chunk,
+    "dsplit": dsplit,
+    "hsplit": hsplit,
+    "split": split,
+    "split_with_sizes": split_with_sizes,
+    "tensor_split": tensor_split,
+    "unsafe_chunk": unsafe_chunk,
+    "unsafe_split": unsafe_split,
+    "unsafe_split_with_sizes": unsafe_split_with_sizes,
+    "vsplit": vsplit,
+}

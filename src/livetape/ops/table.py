@@ -39,10 +39,23 @@ def _register(op: Op, node: str | None, key: str | None) -> None:
     TABLE[key] = op
 
 
-def row(name: str, kernel: Callable[..., Any], *, params: str | None = None, tensors: str = "self", node: str | None = None,
-        inplace_node: str | None = None, listed: bool = False, view: bool = False, outputs: int = 1,
-        analytic: bool = True, key: str | None = None, linear: bool | str = False, batch: Any = None,
-        **formulas: Callable[..., Any]) -> Op:
+def row(
+    name: str,
+    kernel: Callable[..., Any],
+    *,
+    params: str | None = None,
+    tensors: str = "self",
+    node: str | None = None,
+    inplace_node: str | None = None,
+    listed: bool = False,
+    view: bool = False,
+    outputs: int = 1,
+    analytic: bool = True,
+    key: str | None = None,
+    linear: bool | str = False,
+    batch: Any = None,
+    **formulas: Callable[..., Any],
+) -> Op:
     """Declare an operation whose kernel is a function on arrays.
 
     params     the kernel's arguments, where it is no Python function that tells them
@@ -73,9 +86,18 @@ def row(name: str, kernel: Callable[..., Any], *, params: str | None = None, ten
     return op
 
 
-def elementwise(name: str, kernel: Callable[..., Any], *, params: str | None = None, tensors: str | None = None,
-                promote: str = "same", node: str | None = None, analytic: bool = True, key: str | None = None,
-                **formulas: Callable[..., Any]) -> Elementwise:
+def elementwise(
+    name: str,
+    kernel: Callable[..., Any],
+    *,
+    params: str | None = None,
+    tensors: str | None = None,
+    promote: str = "same",
+    node: str | None = None,
+    analytic: bool = True,
+    key: str | None = None,
+    **formulas: Callable[..., Any],
+) -> Elementwise:
     """Declare an operation on corresponding elements.
 
     promote    "same": the promoted dtype; "float": the default float for integers; "bool": bool
@@ -87,7 +109,9 @@ def elementwise(name: str, kernel: Callable[..., Any], *, params: str | None = N
         names = ("self", "other")[: kernel.nin]
     else:
         names = argument_names(kernel)
-    op = Elementwise(name, kernel, names, tuple((tensors or " ".join(n for n in names if n in ("self", "other"))).split()))
+    op = Elementwise(
+        name, kernel, names, tuple((tensors or " ".join(n for n in names if n in ("self", "other"))).split())
+    )
     op.promotes = _PROMOTES[promote]
     op.analytic = analytic
     _register(op, node, key)
@@ -95,8 +119,16 @@ def elementwise(name: str, kernel: Callable[..., Any], *, params: str | None = N
     return op
 
 
-def unary(name: str, kernel: Callable[..., Any], doc: str, *, promote: str = "float", node: str | None = None,
-          analytic: bool = True, **formulas: Any) -> Any:
+def unary(
+    name: str,
+    kernel: Callable[..., Any],
+    doc: str,
+    *,
+    promote: str = "float",
+    node: str | None = None,
+    analytic: bool = True,
+    **formulas: Any,
+) -> Any:
     """Declare a one-argument elementwise operation and return its public function.
 
     The function carries the row as ``.row`` and its in-place variant as ``.inplace``.
@@ -115,11 +147,27 @@ def unary(name: str, kernel: Callable[..., Any], doc: str, *, promote: str = "fl
     return _named(function, inplace, op, doc)
 
 
-def binary(name: str, kernel: Callable[..., Any], doc: str, *, promote: str = "same", node: str | None = None,
-           analytic: bool = True, **formulas: Any) -> Any:
+def binary(
+    name: str,
+    kernel: Callable[..., Any],
+    doc: str,
+    *,
+    promote: str = "same",
+    node: str | None = None,
+    analytic: bool = True,
+    **formulas: Any,
+) -> Any:
     """Declare a two-argument elementwise operation and return its public function, as `unary` does."""
-    op = elementwise(name, kernel, params="self other", tensors="self other", promote=promote, node=node,
-                     analytic=analytic, **formulas)
+    op = elementwise(
+        name,
+        kernel,
+        params="self other",
+        tensors="self other",
+        promote=promote,
+        node=node,
+        analytic=analytic,
+        **formulas,
+    )
     call, change = op.call2, op.inplace
 
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -155,8 +203,10 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
     if is_recording():
         for value in (*args, *kwargs.values(), *targets):
             if isinstance(value, TensorBase) and needs_gradient(value):
-                raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-                                   "but one of the arguments requires grad.")
+                raise RuntimeError(
+                    f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+                    "but one of the arguments requires grad."
+                )
     before = local.grad
     set_grad(False)
     try:
@@ -166,8 +216,10 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
     results = (found,) if isinstance(found, TensorBase) else tuple(found)
     for target, result in zip(targets, results):
         if not can_cast(result.dtype, target.dtype):
-            raise RuntimeError(f"result type {SCALAR_TYPE[result.dtype]} can't be cast to the desired output type "
-                               f"{SCALAR_TYPE[target.dtype]}")
+            raise RuntimeError(
+                f"result type {SCALAR_TYPE[result.dtype]} can't be cast to the desired output type "
+                f"{SCALAR_TYPE[target.dtype]}"
+            )
     for target, result in zip(targets, results):
         size = shape_of(result)
         if size != shape_of(target):
@@ -176,8 +228,10 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
                     f"An output with one or more elements was resized since it had shape {list(shape_of(target))}, which "
                     f"does not match the required output shape {list(size)}. This behavior is deprecated, and in a future "
                     "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
-                    "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).", UserWarning,
-                    stacklevel=3)
+                    "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                    UserWarning,
+                    stacklevel=3,
+                )
             target.array = np.empty(size, target.dtype.np)
             target._size = size
         np.copyto(target.array, result.array, casting="unsafe")

@@ -24,24 +24,27 @@ if TYPE_CHECKING:
     from livetape.optim.sgd import SGD
     from livetape.optim.sparse_adam import SparseAdam
 
-__getattr__, __dir__, __all__ = lazy(__name__, {
-    "adadelta": "Adadelta",
-    "adafactor": "Adafactor",
-    "adagrad": "Adagrad",
-    "adam": "Adam AdamW",
-    "adamax": "Adamax",
-    "adamw": "",
-    "asgd": "ASGD",
-    "lbfgs": "LBFGS",
-    "lr_scheduler": "",
-    "muon": "Muon",
-    "nadam": "NAdam",
-    "optimizer": "Optimizer",
-    "radam": "RAdam",
-    "rmsprop": "RMSprop",
-    "rprop": "Rprop",
-    "sgd": "SGD",
-    "sparse_adam": "SparseAdam",
-    "swa_utils": "",
-})
+__getattr__, __dir__, __all__ = lazy(
+    __name__,
+    {
+        "adadelta": "Adadelta",
+        "adafactor": "Adafactor",
+        "adagrad": "Adagrad",
+        "adam": "Adam AdamW",
+        "adamax": "Adamax",
+        "adamw": "",
+        "asgd": "ASGD",
+        "lbfgs": "LBFGS",
+        "lr_scheduler": "",
+        "muon": "Muon",
+        "nadam": "NAdam",
+        "optimizer": "Optimizer",
+        "radam": "RAdam",
+        "rmsprop": "RMSprop",
+        "rprop": "Rprop",
+        "sgd": "SGD",
+        "sparse_adam": "SparseAdam",
+        "swa_utils": "",
+    },
+)
 __all__ += ["lr_scheduler", "swa_utils"]

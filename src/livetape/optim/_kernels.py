@@ -15,7 +15,14 @@ import numpy as np
 from livetape.dtypes import float32, float64
 
 add, subtract, multiply, divide, sqrt, maximum, negative = (
-    np.add, np.subtract, np.multiply, np.divide, np.sqrt, np.maximum, np.negative)
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.divide,
+    np.sqrt,
+    np.maximum,
+    np.negative,
+)
 
 BLOCK = SMALL = 32768  # elements: six blocks of float32 fit into a usual L2 cache; arrays up to SMALL are one block
 FAST = (float32, float64)  # the dtypes that have kernels here; for others tensor operations serve
@@ -98,8 +105,9 @@ def sgd(param: Any, grad: Any, rate: Any, decay: Any) -> None:
     subtract(param, multiply(grad, rate), param)
 
 
-def sgd_momentum(param: Any, grad: Any, buffer: Any, rate: Any, decay: Any, momentum: Any, keep: Any,
-                 nesterov: bool) -> None:
+def sgd_momentum(
+    param: Any, grad: Any, buffer: Any, rate: Any, decay: Any, momentum: Any, keep: Any, nesterov: bool
+) -> None:
     """``buffer = momentum * buffer + keep * grad``, ``param -= rate * buffer`` (or ``grad + momentum * buffer``).
 
     ``keep`` is 1 - dampening, or None for 1.
@@ -120,9 +128,9 @@ def sgd_momentum(param: Any, grad: Any, buffer: Any, rate: Any, decay: Any, mome
         if flat is not None:
             for start in range(0, param.size, BLOCK):
                 stop = start + BLOCK
-                _momentum_block(flat[0][start:stop], flat[1][start:stop], flat[2][start:stop], rate, decay, momentum,
-                                keep,
-                                nesterov)
+                _momentum_block(
+                    flat[0][start:stop], flat[1][start:stop], flat[2][start:stop], rate, decay, momentum, keep, nesterov
+                )
             return
     _momentum_block(param, grad, buffer, rate, decay, momentum, keep, nesterov)
 
@@ -162,7 +170,8 @@ class AdamScalars:
 
     def __init__(self, kind: Any, beta1: float, beta2: float, eps: float) -> None:
         self.keep1, self.beta2, self.keep2, self.eps, self.bias, self.size = (
-            np.array(x, kind.np) for x in (1 - beta1, beta2, 1 - beta2, eps, 0, 0))
+            np.array(x, kind.np) for x in (1 - beta1, beta2, 1 - beta2, eps, 0, 0)
+        )
         self.decay: Any = None  # added to the gradient times the parameter
         self.shrink: Any = None  # multiplies the parameter
 
@@ -183,8 +192,9 @@ def adam(param: Any, grad: Any, mean: Any, square: Any, largest: Any, by: AdamSc
             for start in range(0, param.size, BLOCK):
                 stop = start + BLOCK
                 p, g, m, s = flat[0][start:stop], flat[1][start:stop], flat[2][start:stop], flat[3][start:stop]
-                _adam_block(p, g, m, s, None if largest is None else flat[4][start:stop], by, one[: p.size],
-                            two[: p.size])
+                _adam_block(
+                    p, g, m, s, None if largest is None else flat[4][start:stop], by, one[: p.size], two[: p.size]
+                )
             return
     _adam_block(param, grad, mean, square, largest, by, np.empty_like(mean), np.empty_like(mean))
 

@@ -43,9 +43,17 @@ class Pack:
                 view[...] = state[name].array
                 state[name].array = view
                 views.append(view)
-            self.members.append((param, array, state, state["step"].array, *views,
-                                 self.param[start:stop].reshape(array.shape),
-                                 self.grad[start:stop].reshape(array.shape)))
+            self.members.append(
+                (
+                    param,
+                    array,
+                    state,
+                    state["step"].array,
+                    *views,
+                    self.param[start:stop].reshape(array.shape),
+                    self.grad[start:stop].reshape(array.shape),
+                )
+            )
             start = stop
 
     def gather(self, params: list[Any], states: Any, amsgrad: bool) -> float:
@@ -55,10 +63,15 @@ class Pack:
         step = -1.0
         for param, array, state, count, mean, square, largest, into, grad_into in self.members:
             grad = param._gradient
-            if (grad is None or param.array is not array or states.get(param) is not state
-                    or state["step"].array is not count or state["exp_avg"].array is not mean
-                    or state["exp_avg_sq"].array is not square
-                    or (largest is not None and state["max_exp_avg_sq"].array is not largest)):
+            if (
+                grad is None
+                or param.array is not array
+                or states.get(param) is not state
+                or state["step"].array is not count
+                or state["exp_avg"].array is not mean
+                or state["exp_avg_sq"].array is not square
+                or (largest is not None and state["max_exp_avg_sq"].array is not largest)
+            ):
                 return 0.0
             done = count.item()
             if done != step:

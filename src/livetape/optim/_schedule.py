@@ -15,16 +15,19 @@ EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
     "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
     "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
-    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose.")
+    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
 
 _HOW = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 _OVERRIDDEN = (
     "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure "
-    "to call `optimizer.step()` before `lr_scheduler.step()`. " + _HOW)
+    "to call `optimizer.step()` before `lr_scheduler.step()`. " + _HOW
+)
 _WRONG_ORDER = (
     "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
     "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
-    "PyTorch skipping the first value of the learning rate schedule. " + _HOW)
+    "PyTorch skipping the first value of the learning rate schedule. " + _HOW
+)
 
 
 def check_optimizer(optimizer: Any) -> None:
@@ -51,8 +54,10 @@ def one_each(name: str, value: Any, optimizer: Any) -> list[Any]:
     count = len(optimizer.param_groups)
     if isinstance(value, (list, tuple)):
         if len(value) != count:
-            raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
-                             f"values, param_groups has {count}.")
+            raise ValueError(
+                f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
+                f"values, param_groups has {count}."
+            )
         return list(value)
     return [value] * count
 
@@ -101,7 +106,8 @@ class LRScheduler:
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch "
                     ">= 0.\nThis typically happens when:\n1. You're trying to resume training from a checkpoint but "
                     "haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for a fresh "
-                    "training run (not recommended)")
+                    "training run (not recommended)"
+                )
         self.base_lrs = values_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         _watch(optimizer)
@@ -134,8 +140,11 @@ class LRScheduler:
 
     def _warn_get_lr(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                          UserWarning, stacklevel=3)
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def step(self, epoch: Any = None) -> None:
         """Go on to the next epoch."""

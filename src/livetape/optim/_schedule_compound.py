@@ -16,13 +16,17 @@ def _check(owner: str, schedulers: Any, optimizer: Any) -> None:
         if not hasattr(scheduler, "optimizer"):
             raise TypeError(f"{owner} at index {i} should have `optimizer` as its attribute.")
         if isinstance(scheduler, ReduceLROnPlateau):
-            raise ValueError(f"{owner} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs "
-                             f"to be specified when calling `step`, but got one at index {i} in the given schedulers "
-                             "sequence.")
+            raise ValueError(
+                f"{owner} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs "
+                f"to be specified when calling `step`, but got one at index {i} in the given schedulers "
+                "sequence."
+            )
         if optimizer is not scheduler.optimizer:
-            raise ValueError(f"{owner} expects all schedulers to belong to the same optimizer, but got scheduler "
-                             f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different "
-                             f"from {type(optimizer).__name__}.")
+            raise ValueError(
+                f"{owner} expects all schedulers to belong to the same optimizer, but got scheduler "
+                f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different "
+                f"from {type(optimizer).__name__}."
+            )
 
 
 class _Compound(LRScheduler):
@@ -49,9 +53,11 @@ class SequentialLR(_Compound):
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
         _check("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the "
-                             f"number of milestone points, but got number of schedulers {len(schedulers)} and the "
-                             f"number of milestones to be equal to {len(milestones)}")
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the "
+                f"number of milestone points, but got number of schedulers {len(schedulers)} and the "
+                f"number of milestones to be equal to {len(milestones)}"
+            )
         self._schedulers = schedulers
         self._milestones = milestones
         self.last_epoch = last_epoch + 1

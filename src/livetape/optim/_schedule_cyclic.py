@@ -26,10 +26,22 @@ def _set_momentum(group: dict[str, Any], value: float, use_beta1: bool) -> None:
 class CyclicLR(LRScheduler):
     """The rate rises and falls between two bounds, the momentum against it (Smith 2015)."""
 
-    def __init__(self, optimizer: Any, base_lr: Any, max_lr: Any, step_size_up: int = 2000,
-                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0, scale_fn: Any = None,
-                 scale_mode: str = "cycle", cycle_momentum: bool = True, base_momentum: float = 0.8,
-                 max_momentum: float = 0.9, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Any = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = one_each("base_lr", base_lr, optimizer)
@@ -55,8 +67,9 @@ class CyclicLR(LRScheduler):
             self.base_momentums = one_each("base_momentum", base_momentum, optimizer)
             self.max_momentums = one_each("max_momentum", max_momentum, optimizer)
             if last_epoch == -1:
-                for high, low, group in zip(self.max_momentums, self.base_momentums, optimizer.param_groups,
-                                            strict=True):
+                for high, low, group in zip(
+                    self.max_momentums, self.base_momentums, optimizer.param_groups, strict=True
+                ):
                     _set_momentum(group, high, self.use_beta1)
                     group["max_momentum"] = high
                     group["base_momentum"] = low
@@ -81,8 +94,9 @@ class CyclicLR(LRScheduler):
         scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         rates = [base + (high - base) * part * scale for base, high in zip(self.base_lrs, self.max_lrs, strict=True)]
         if self.cycle_momentum:
-            for low, high, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups,
-                                        strict=True):
+            for low, high, group in zip(
+                self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True
+            ):
                 _set_momentum(group, high - (high - low) * part * scale, self.use_beta1)
         return rates
 
@@ -91,7 +105,8 @@ class CyclicLR(LRScheduler):
         found = super().state_dict()
         custom = found.pop("_scale_fn_custom")
         found["_scale_fn_custom"] = (
-            custom.__dict__.copy() if custom is not None and not isinstance(custom, types.FunctionType) else None)
+            custom.__dict__.copy() if custom is not None and not isinstance(custom, types.FunctionType) else None
+        )
         return found
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -106,11 +121,23 @@ class CyclicLR(LRScheduler):
 class OneCycleLR(LRScheduler):
     """One rise to ``max_lr`` and a long fall far below the start, the momentum against it (Smith & Topin 2017)."""
 
-    def __init__(self, optimizer: Any, max_lr: Any, total_steps: int | None = None, epochs: int | None = None,
-                 steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
-                 cycle_momentum: bool = True, base_momentum: Any = 0.85, max_momentum: Any = 0.95,
-                 div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        max_lr: Any,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.85,
+        max_momentum: Any = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         if total_steps is not None:
@@ -128,13 +155,16 @@ class OneCycleLR(LRScheduler):
 
         rise = float(pct_start * self.total_steps) - 1
         if three_phase:
-            phases = [(rise, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
-                      (float(2 * pct_start * self.total_steps) - 2, "max_lr", "initial_lr", "base_momentum",
-                       "max_momentum"),
-                      (self.total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+            phases = [
+                (rise, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
+                (float(2 * pct_start * self.total_steps) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                (self.total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+            ]
         else:
-            phases = [(rise, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
-                      (self.total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+            phases = [
+                (rise, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
+                (self.total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum"),
+            ]
         names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
         self._schedule_phases: list[dict[str, Any]] = [dict(zip(names, phase, strict=True)) for phase in phases]
 
@@ -182,6 +212,9 @@ class OneCycleLR(LRScheduler):
         for group in self.optimizer.param_groups:
             rates.append(self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], part))
             if self.cycle_momentum:
-                _set_momentum(group, self._anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], part),
-                              self.use_beta1)
+                _set_momentum(
+                    group,
+                    self._anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], part),
+                    self.use_beta1,
+                )
         return rates

@@ -30,8 +30,10 @@ class _Lambdas(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimiser; of the functions only those that are objects with attributes."""
         found = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
-        found["lr_lambdas"] = [None if isinstance(function, types.FunctionType) else function.__dict__.copy()
-                               for function in self.lr_lambdas]
+        found["lr_lambdas"] = [
+            None if isinstance(function, types.FunctionType) else function.__dict__.copy()
+            for function in self.lr_lambdas
+        ]
         return found
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -47,8 +49,7 @@ class LambdaLR(_Lambdas):
 
     def get_lr(self) -> list[Any]:
         self._warn_get_lr()
-        return [base * function(self.last_epoch)
-                for function, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
+        return [base * function(self.last_epoch) for function, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
 class MultiplicativeLR(_Lambdas):
@@ -121,15 +122,22 @@ class ConstantLR(LRScheduler):
         return [rate * (1.0 / self.factor) for rate in rates]
 
     def _get_closed_form_lr(self) -> list[Any]:
-        return [base * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor))
-                for base in self.base_lrs]
+        return [
+            base * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)) for base in self.base_lrs
+        ]
 
 
 class LinearLR(LRScheduler):
     """The rate times a factor that moves from ``start_factor`` to ``end_factor`` within ``total_iters`` epochs."""
 
-    def __init__(self, optimizer: Any, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if end_factor > 1.0 or end_factor < 0:
@@ -147,8 +155,10 @@ class LinearLR(LRScheduler):
         if self._is_initial or self.last_epoch > self.total_iters:
             return rates
         change = self.end_factor - self.start_factor
-        return [rate * (1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change))
-                for rate in rates]
+        return [
+            rate * (1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change))
+            for rate in rates
+        ]
 
     def _get_closed_form_lr(self) -> list[Any]:
         change = self.end_factor - self.start_factor
@@ -185,13 +195,16 @@ class PolynomialLR(LRScheduler):
         rates = values_of(self.optimizer, "lr")
         if self._is_initial or self.last_epoch > self.total_iters:
             return rates
-        factor = ((1.0 - self.last_epoch / self.total_iters)
-                  / (1.0 - (self.last_epoch - 1) / self.total_iters)) ** self.power
+        factor = (
+            (1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)
+        ) ** self.power
         return [rate * factor for rate in rates]
 
     def _get_closed_form_lr(self) -> list[Any]:
-        return [base * (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
-                for base in self.base_lrs]
+        return [
+            base * (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
+            for base in self.base_lrs
+        ]
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -211,10 +224,13 @@ class CosineAnnealingLR(LRScheduler):
             return self._get_closed_form_lr()
         turn = math.pi / self.T_max
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
-            return [rate + (base - self.eta_min) * (1 - math.cos(turn)) / 2
-                    for base, rate in zip(self.base_lrs, rates, strict=True)]
+            return [
+                rate + (base - self.eta_min) * (1 - math.cos(turn)) / 2
+                for base, rate in zip(self.base_lrs, rates, strict=True)
+            ]
         factor = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (
-            1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max))
+            1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
+        )
         return [factor * (rate - self.eta_min) + self.eta_min for rate in rates]
 
     def _get_closed_form_lr(self) -> list[Any]:
@@ -277,9 +293,18 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 class ReduceLROnPlateau(LRScheduler):
     """The rate times ``factor`` when a metric has not improved for more than ``patience`` epochs."""
 
-    def __init__(self, optimizer: Any, mode: str = "min", factor: float = 0.1, patience: int = 10,
-                 threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0,
-                 eps: float = 1e-8) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: Any = 0,
+        eps: float = 1e-8,
+    ) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor
@@ -337,7 +362,8 @@ class ReduceLROnPlateau(LRScheduler):
                     f"The number of param groups in the `optimizer` ({count}) differs from when `ReduceLROnPlateau` "
                     f"was initialized ({len(self.min_lrs)}), usually due to a new param group being added to the "
                     "optimizer. Please modify the `min_lrs` field to match the length of the `optimizer` param "
-                    "groups.")
+                    "groups."
+                )
             self.min_lrs = [self.default_min_lr] * count
         for group, smallest in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
             old = float(group["lr"])

@@ -25,16 +25,32 @@ class LBFGS(Optimizer):
     ``line_search_fn`` is None (steps of length ``lr``) or "strong_wolfe".
     """
 
-    def __init__(self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None,
-                 tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
-                 line_search_fn: str | None = None) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
         check_lr(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
-        super().__init__(params, {"lr": lr, "max_iter": max_iter, "max_eval": max_eval,
-                                  "tolerance_grad": tolerance_grad,
-                                  "tolerance_change": tolerance_change, "history_size": history_size,
-                                  "line_search_fn": line_search_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params: list[Tensor] = self.param_groups[0]["params"]
@@ -55,7 +71,7 @@ class LBFGS(Optimizer):
         for param in self._params:
             array = param.array
             count = array.size * (2 if array.dtype.kind == "c" else 1)
-            move = direction[offset:offset + count] * array.real.dtype.type(step_size)
+            move = direction[offset : offset + count] * array.real.dtype.type(step_size)
             if array.dtype.kind == "c":
                 move = move.view(array.dtype)
             array += move.reshape(array.shape)
@@ -70,8 +86,9 @@ class LBFGS(Optimizer):
             param.array[...] = value
             param.bump_version()
 
-    def _directional_evaluate(self, closure: Callable[[], Any], start: list[Array], t: Any,
-                              direction: Array) -> tuple[float, Array]:
+    def _directional_evaluate(
+        self, closure: Callable[[], Any], start: list[Array], t: Any, direction: Array
+    ) -> tuple[float, Array]:
         self._add_grad(t, direction)
         loss = _value(evaluate(closure))
         grad = self._gather_flat_grad()
@@ -126,8 +143,9 @@ class LBFGS(Optimizer):
                     moves.append(move)
                     weights.append(1.0 / curvature)
                     scale = curvature / change.dot(change)
-                direction = _newton_direction(grad, gradient_changes, moves, weights, scale, state,
-                                              group["history_size"])
+                direction = _newton_direction(
+                    grad, gradient_changes, moves, weights, scale, state, group["history_size"]
+                )
             before = grad.copy()
             loss_before = loss
             t = min(1.0, 1.0 / np.abs(grad).sum()) * lr if state["n_iter"] == 1 else lr
@@ -157,9 +175,13 @@ class LBFGS(Optimizer):
                     tried = 1
             evaluations += tried
             state["func_evals"] += tried
-            if (iteration == group["max_iter"] or evaluations >= group["max_eval"] or done
-                    or np.abs(direction * direction.dtype.type(t)).max() <= small_change
-                    or abs(loss - loss_before) < small_change):
+            if (
+                iteration == group["max_iter"]
+                or evaluations >= group["max_eval"]
+                or done
+                or np.abs(direction * direction.dtype.type(t)).max() <= small_change
+                or abs(loss - loss_before) < small_change
+            ):
                 break
 
         state["d"] = from_array(direction)
@@ -186,8 +208,15 @@ def _array(value: Any) -> Array:
     return value.array if isinstance(value, Tensor) else value
 
 
-def _newton_direction(grad: Array, gradient_changes: list[Array], moves: list[Array], weights: list[Any], scale: Any,
-                      state: dict[str, Any], history_size: int) -> Array:
+def _newton_direction(
+    grad: Array,
+    gradient_changes: list[Array],
+    moves: list[Array],
+    weights: list[Any],
+    scale: Any,
+    state: dict[str, Any],
+    history_size: int,
+) -> Array:
     """The approximate inverse Hessian times ``-grad``, by the two-loop recursion."""
     alphas = state.setdefault("al", [None] * history_size)
     q = -grad
@@ -216,9 +245,18 @@ def cubic_minimum(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: 
     return min(max(least, low), high)
 
 
-def strong_wolfe(along: Callable[[Any], tuple[float, Array]], t: Any, direction: Array, f: float, g: Array, slope: Any,
-                 c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9,
-                 max_ls: int = 25) -> tuple[float, Array, Any, int]:
+def strong_wolfe(
+    along: Callable[[Any], tuple[float, Array]],
+    t: Any,
+    direction: Array,
+    f: float,
+    g: Array,
+    slope: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[float, Array, Any, int]:
     """A step length that meets the strong Wolfe conditions: (loss, gradient, length, evaluations).
 
     First the length grows until an interval is known to hold one; then the interval shrinks around it (Nocedal &

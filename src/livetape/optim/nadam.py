@@ -27,25 +27,51 @@ class NAdam(Optimizer):
     _elementwise = True
     _scalars = ("step", "mu_product")
 
-    def __init__(self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
-                 foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
-                 differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_not_negative(eps=eps)
         check_betas(betas)
         check_not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                                  "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
-                                  "maximize": maximize, "foreach": foreach, "capturable": capturable,
-                                  "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+            },
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, value in (("maximize", False), ("foreach", None), ("capturable", False),
-                                ("differentiable", False),
-                                ("decoupled_weight_decay", False)):
+            for name, value in (
+                ("maximize", False),
+                ("foreach", None),
+                ("capturable", False),
+                ("differentiable", False),
+                ("decoupled_weight_decay", False),
+            ):
                 group.setdefault(name, value)
         restore_steps(self.state)
         for entry in self.state.values():

@@ -45,8 +45,10 @@ class _RequiredParameter:
 
 required = _RequiredParameter()
 
-_ISSUE = ("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
-          "see github.com/pytorch/pytorch/issues/40967 for more information")
+_ISSUE = (
+    "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+    "see github.com/pytorch/pytorch/issues/40967 for more information"
+)
 
 
 class Optimizer:
@@ -69,8 +71,10 @@ class Optimizer:
         self.defaults = defaults
         self._make_hook_dicts()
         if isinstance(params, Tensor):
-            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                            + typename(params))
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + typename(params)
+            )
         self.state = defaultdict(dict)
         self.param_groups = []
         groups = list(params)
@@ -121,8 +125,9 @@ class Optimizer:
                 replaced = hook(self, args, kwargs)
                 if replaced is not None:
                     if not (isinstance(replaced, tuple) and len(replaced) == 2):
-                        raise RuntimeError(f"{func} must return None or a tuple of (new_args, new_kwargs), "
-                                           f"but got {replaced}.")
+                        raise RuntimeError(
+                            f"{func} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+                        )
                     args, kwargs = replaced
             out = func(*args, **kwargs)
             for hook in chain(self._optimizer_step_post_hooks.values(), _global_optimizer_post_hooks.values()):
@@ -185,13 +190,20 @@ class Optimizer:
         return found
 
     @staticmethod
-    def _process_value_according_to_param_policy(param: Tensor, value: Tensor, param_id: int | None = None,
-                                                 param_groups: Sequence[dict[Any, Any]] | None = None,
-                                                 key: Hashable = None) -> Tensor:
+    def _process_value_according_to_param_policy(
+        param: Tensor,
+        value: Tensor,
+        param_id: int | None = None,
+        param_groups: Sequence[dict[Any, Any]] | None = None,
+        key: Hashable = None,
+    ) -> Tensor:
         """A copy of a state tensor in the type of its parameter; ``step`` keeps its own, or becomes float32."""
         if key == "step":
-            fast = any(group.get("capturable") or group.get("fused") for group in param_groups or ()
-                       if param_id in group["params"])
+            fast = any(
+                group.get("capturable") or group.get("fused")
+                for group in param_groups or ()
+                if param_id in group["params"]
+            )
             return value.to(dtype=dtypes.float32, copy=True) if fast else value.detach().clone()
         if param.is_floating_point():
             return value.detach().to(dtype=param.dtype, copy=True)
@@ -209,15 +221,22 @@ class Optimizer:
         if len(groups) != len(saved_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(group["params"]) != len(saved["params"]) for group, saved in zip(groups, saved_groups, strict=True)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of "
-                             "optimizer's group")
-        params = dict(zip(chain.from_iterable(saved["params"] for saved in saved_groups),
-                          chain.from_iterable(group["params"] for group in groups), strict=True))
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        params = dict(
+            zip(
+                chain.from_iterable(saved["params"] for saved in saved_groups),
+                chain.from_iterable(group["params"] for group in groups),
+                strict=True,
+            )
+        )
 
         def copy(param: Tensor, value: Any, number: Any, key: Any = None) -> Any:
             if isinstance(value, Tensor):
-                return Optimizer._process_value_according_to_param_policy(param, value, number,
-                                                                          state_dict["param_groups"], key)
+                return Optimizer._process_value_according_to_param_policy(
+                    param, value, number, state_dict["param_groups"], key
+                )
             if isinstance(value, dict):
                 return {k: copy(param, v, number, k) for k, v in value.items()}
             if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
@@ -304,8 +323,9 @@ class Optimizer:
                 self._update_arrays(param, grad, state, group)
             elif self._splits_complex and param.is_complex():
                 # As two real numbers each, in views that share the memory.
-                real = {k: ops.view_as_real(v) if isinstance(v, Tensor) and v.is_complex() else v
-                        for k, v in state.items()}
+                real = {
+                    k: ops.view_as_real(v) if isinstance(v, Tensor) and v.is_complex() else v for k, v in state.items()
+                }
                 whole = param if differentiable else param.detach()
                 self._update(ops.view_as_real(whole), ops.view_as_real(grad), real, group)
             else:
@@ -322,7 +342,7 @@ class Optimizer:
         parts = dict(state)
         step = BLOCK if arrays[0].ndim == 1 and array.size > SMALL else max(1, len(arrays[0]))
         for start in range(0, len(arrays[0]), step):
-            blocks = [Block(a[start:start + step]) for a in arrays]
+            blocks = [Block(a[start : start + step]) for a in arrays]
             parts.update(zip(names, blocks[2:], strict=True))
             self._update(blocks[0], blocks[1], parts, group)
         param.bump_version()
@@ -350,8 +370,10 @@ class Optimizer:
         if isinstance(params, Tensor):
             param_group["params"] = [params]
         elif isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of "
-                            "tensors in sets will change between runs. Please use a list instead.")
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of "
+                "tensors in sets will change between runs. Please use a list instead."
+            )
         else:
             param_group["params"] = list(params)
         names = [param[0] for param in param_group["params"] if isinstance(param, tuple)]
@@ -378,8 +400,10 @@ class Optimizer:
         if self.param_groups:
             named = "param_names" in param_group
             if ("param_names" in self.param_groups[0]) != named:
-                raise ValueError("all optimizer param groups should be with/without names. cannot add param group "
-                                 f"{'with' if named else 'without'} names to the optimizer")
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot add param group "
+                    f"{'with' if named else 'without'} names to the optimizer"
+                )
         self.param_groups.append(param_group)
 
 
@@ -467,7 +491,8 @@ def check_fused_dtype(param: Tensor) -> None:
     if not param.is_floating_point():
         raise RuntimeError(
             "`fused=True` requires all the params to be floating point Tensors of supported devices: ['mps', 'cuda', "
-            f"'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone'] but {param.dtype} and {param.device.type}")
+            f"'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone'] but {param.dtype} and {param.device.type}"
+        )
 
 
 def check_capturable(what: str = "params and state_steps", devices: Sequence[str] = _CAPTURABLE) -> None:

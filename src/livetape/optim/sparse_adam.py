@@ -15,8 +15,14 @@ class SparseAdam(Optimizer):
     All gradients here are dense, for which it refuses to work, as in torch.
     """
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 maximize: bool = False) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
         check_lr(lr)
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")

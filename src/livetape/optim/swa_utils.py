@@ -15,8 +15,15 @@ from livetape.nn.modules.module import Module
 from livetape.optim._schedule import LRScheduler, one_each
 from livetape.tensor import Tensor
 
-__all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
-           "update_bn"]
+__all__ = [
+    "SWALR",
+    "AveragedModel",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
 
 
 def _check_decay(decay: float) -> None:
@@ -79,8 +86,14 @@ class AveragedModel(Module):
 
     n_averaged: Tensor
 
-    def __init__(self, model: Module, device: Any = None, avg_fn: Callable[..., Tensor] | None = None,
-                 multi_avg_fn: Callable[..., None] | None = None, use_buffers: bool = False) -> None:
+    def __init__(
+        self,
+        model: Module,
+        device: Any = None,
+        avg_fn: Callable[..., Tensor] | None = None,
+        multi_avg_fn: Callable[..., None] | None = None,
+        use_buffers: bool = False,
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -147,8 +160,9 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 class SWALR(LRScheduler):
     """The rate moves to ``swa_lr`` within ``anneal_epochs`` epochs and stays there."""
 
-    def __init__(self, optimizer: Any, swa_lr: Any, anneal_epochs: int = 10, anneal_strategy: str = "cos",
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Any, swa_lr: Any, anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1
+    ) -> None:
         rates = one_each("swa_lr", swa_lr, optimizer)
         for rate, group in zip(rates, optimizer.param_groups, strict=True):
             group["swa_lr"] = rate

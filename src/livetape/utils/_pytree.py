@@ -112,8 +112,16 @@ class NodeDef:
 
     __slots__ = ("dump", "flatten_fn", "flatten_with_keys_fn", "load", "serialized", "type", "unflatten_fn")
 
-    def __init__(self, type_: Any, flatten: Any, unflatten: Any, with_keys: Any, serialized: str | None = None,
-                 dump: Any = None, load: Any = None) -> None:
+    def __init__(
+        self,
+        type_: Any,
+        flatten: Any,
+        unflatten: Any,
+        with_keys: Any,
+        serialized: str | None = None,
+        dump: Any = None,
+        load: Any = None,
+    ) -> None:
         self.type = type_
         self.flatten_fn = flatten
         self.unflatten_fn = unflatten
@@ -152,35 +160,61 @@ _add(list, lambda n: (n, None), lambda c, _: list(c), _places)
 _add(dict, _of_dict, lambda c, keys: dict(zip(keys, c)), _names)
 _add(namedtuple, lambda n: (list(n), type(n)), lambda c, cls: cls(*c), lambda n: [GetAttrKey(f) for f in n._fields])
 _add(OrderedDict, _of_dict, lambda c, keys: OrderedDict(zip(keys, c)), _names)
-_add(defaultdict, lambda n: (list(n.values()), [n.default_factory, list(n)]),
-     lambda c, context: defaultdict(context[0], zip(context[1], c)), _names)
+_add(
+    defaultdict,
+    lambda n: (list(n.values()), [n.default_factory, list(n)]),
+    lambda c, context: defaultdict(context[0], zip(context[1], c)),
+    _names,
+)
 _add(deque, lambda n: (list(n), n.maxlen), lambda c, maxlen: deque(c, maxlen=maxlen), _places)
 _add(Size, lambda n: (list(n), None), lambda c, _: tuple(c), _places)
 
 _DICTS = (dict, OrderedDict, defaultdict)
 
 
-def register_pytree_node(cls: type[Any], flatten_fn: Callable[[Any], Any], unflatten_fn: Callable[[Any, Any], Any], *,
-                         serialized_type_name: str | None = None, to_dumpable_context: Any = None,
-                         from_dumpable_context: Any = None, flatten_with_keys_fn: Any = None) -> None:
+def register_pytree_node(
+    cls: type[Any],
+    flatten_fn: Callable[[Any], Any],
+    unflatten_fn: Callable[[Any, Any], Any],
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Any = None,
+    from_dumpable_context: Any = None,
+    flatten_with_keys_fn: Any = None,
+) -> None:
     """Make a class a kind of node: ``flatten_fn(node)`` gives (children, context), ``unflatten_fn(children, context)`` the node.
 
     Raises ValueError if the class is a kind of node already.
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn, serialized_type_name,
-                                   to_dumpable_context, from_dumpable_context)
+    SUPPORTED_NODES[cls] = NodeDef(
+        cls,
+        flatten_fn,
+        unflatten_fn,
+        flatten_with_keys_fn,
+        serialized_type_name,
+        to_dumpable_context,
+        from_dumpable_context,
+    )
 
 
 _register_pytree_node = register_pytree_node
 
 
-def register_dataclass(cls: type[Any], *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None,
-                       serialized_type_name: str | None = None) -> None:
+def register_dataclass(
+    cls: type[Any],
+    *,
+    field_names: list[str] | None = None,
+    drop_field_names: list[str] | None = None,
+    serialized_type_name: str | None = None,
+) -> None:
     """Make a dataclass a kind of node, its fields the children."""
-    names = field_names if field_names is not None else [
-        name for name in cls.__dataclass_fields__ if name not in (drop_field_names or ())]  # type: ignore[attr-defined]
+    names = (
+        field_names
+        if field_names is not None
+        else [name for name in cls.__dataclass_fields__ if name not in (drop_field_names or ())]
+    )  # type: ignore[attr-defined]
 
     def flatten(node: Any) -> tuple[list[Any], Any]:
         return [getattr(node, name) for name in names], names
@@ -188,8 +222,13 @@ def register_dataclass(cls: type[Any], *, field_names: list[str] | None = None, 
     def with_keys(node: Any) -> tuple[list[Any], Any]:
         return [(GetAttrKey(name), getattr(node, name)) for name in names], names
 
-    register_pytree_node(cls, flatten, lambda children, context: cls(**dict(zip(context, children))),
-                         serialized_type_name=serialized_type_name, flatten_with_keys_fn=with_keys)
+    register_pytree_node(
+        cls,
+        flatten,
+        lambda children, context: cls(**dict(zip(context, children))),
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=with_keys,
+    )
 
 
 def _deregister_pytree_node(cls: type[Any]) -> None:
@@ -198,8 +237,12 @@ def _deregister_pytree_node(cls: type[Any]) -> None:
 
 def is_namedtuple_class(cls: Any) -> bool:
     """Whether a class is one that ``collections.namedtuple`` made, or a subclass of such."""
-    return isinstance(cls, type) and issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple) \
+    return (
+        isinstance(cls, type)
+        and issubclass(cls, tuple)
+        and isinstance(getattr(cls, "_fields", None), tuple)
         and callable(getattr(cls, "_make", None))
+    )
 
 
 def is_namedtuple(obj: Any) -> bool:
@@ -290,8 +333,10 @@ class TreeSpec:
         """The tree with these leaves."""
         given = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
         if len(given) != self.num_leaves:
-            raise ValueError(f"treespec.unflatten(leaves): `leaves` has length {len(given)} but the spec refers to a pytree "
-                             f"that holds {self.num_leaves} items ({self}).")
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(given)} but the spec refers to a pytree "
+                f"that holds {self.num_leaves} items ({self})."
+            )
         return self._build(iter(given))
 
     def _build(self, leaves: Iterator[Any]) -> Any:
@@ -322,8 +367,9 @@ class TreeSpec:
                 raise ValueError(f"Node keys mismatch; expected keys {keys!r}, but got {list(tree)!r}.")
             children = [tree[key] for key in keys]
         elif context != self.context:
-            raise ValueError(f"Node context mismatch for node type {self.type!r}; expected {self.context!r}, but got "
-                             f"{context!r}.")
+            raise ValueError(
+                f"Node context mismatch for node type {self.type!r}; expected {self.context!r}, but got {context!r}."
+            )
         for spec, child in zip(self._children, children):
             spec._match(child, found)
 
@@ -386,8 +432,10 @@ def tree_flatten(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     """The tree of a description, with these leaves."""
     if not isinstance(treespec, TreeSpec):
-        raise TypeError("tree_unflatten(leaves, treespec): Expected `treespec` to be instance of PyTreeSpec but got item of "
-                        f"type {type(treespec)}.")
+        raise TypeError(
+            "tree_unflatten(leaves, treespec): Expected `treespec` to be instance of PyTreeSpec but got item of "
+            f"type {type(treespec)}."
+        )
     return treespec.unflatten(leaves)
 
 
@@ -411,7 +459,9 @@ def tree_structure(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+def tree_map(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
     """A tree of what ``func`` makes of the leaves, and of the subtrees in their places in ``rests``.
 
     >>> tree_map(lambda x, y: x + y, (1, [2]), (10, [20]))
@@ -422,7 +472,9 @@ def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Ca
     return spec.unflatten([func(*each) for each in zip(leaves, *others)])
 
 
-def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+def tree_map_(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
     """Call ``func`` on the leaves, and return the tree itself."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
@@ -446,14 +498,24 @@ def map_only(type_or_types_or_pred: Any, /) -> Any:
     return decorate
 
 
-def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
-                  is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+def tree_map_only(
+    type_or_types_or_pred: Any,
+    /,
+    func: Callable[[Any], Any],
+    tree: PyTree,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> PyTree:
     """`tree_map` of the leaves of certain types only."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
-def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
-                   is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+def tree_map_only_(
+    type_or_types_or_pred: Any,
+    /,
+    func: Callable[[Any], Any],
+    tree: PyTree,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> PyTree:
     """`tree_map_` of the leaves of certain types only."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
@@ -468,14 +530,16 @@ def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any],
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
-                  is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_all_only(
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> bool:
     """Whether all leaves of certain types pass a test."""
     return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
-def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
-                  is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_any_only(
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> bool:
     """Whether any leaf of certain types passes a test."""
     return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types))
 
@@ -506,8 +570,10 @@ def _paths(path: KeyPath, tree: Any, is_leaf: Any) -> Iterator[tuple[KeyPath, An
         yield path, tree
         return
     if kind.flatten_with_keys_fn is None:
-        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind.type}. Please pass a flatten_with_keys_fn "
-                         "argument to register_pytree_node.")
+        raise ValueError(
+            f"Did not find a flatten_with_keys_fn for type: {kind.type}. Please pass a flatten_with_keys_fn "
+            "argument to register_pytree_node."
+        )
     for key, child in kind.flatten_with_keys_fn(tree)[0]:
         yield from _paths((*path, key), child, is_leaf)
 
@@ -522,8 +588,9 @@ def tree_leaves_with_path(tree: PyTree, is_leaf: Callable[[Any], bool] | None = 
     return list(_paths((), tree, is_leaf))
 
 
-def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
-                       is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+def tree_map_with_path(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
     """`tree_map`; ``func`` gets the path to each leaf first."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
     others = [spec.flatten_up_to(rest) for rest in rests]
@@ -536,8 +603,10 @@ def _dumped(spec: TreeSpec) -> Any:
         return {"type": None, "context": None, "children_spec": []}
     kind = SUPPORTED_NODES[spec.type]
     if kind.serialized is None:
-        raise NotImplementedError(f"No registered serialization name for {spec.type} found. Please update your "
-                                  "_register_pytree_node call with a `serialized_type_name` kwarg.")
+        raise NotImplementedError(
+            f"No registered serialization name for {spec.type} found. Please update your "
+            "_register_pytree_node call with a `serialized_type_name` kwarg."
+        )
     context = json.dumps(spec.context) if kind.dump is None else kind.dump(spec.context)
     return {"type": kind.serialized, "context": context, "children_spec": [_dumped(c) for c in spec._children]}
 

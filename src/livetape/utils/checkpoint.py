@@ -24,17 +24,28 @@ from livetape.gradients import backward
 from livetape.ops.basics import detach
 from livetape.random import fork_rng, get_rng_state, set_rng_state
 
-__all__ = ["CheckpointError", "CheckpointFunction", "check_backward_validity", "checkpoint", "checkpoint_sequential",
-           "detach_variable", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
 
 _EXPLICIT = (
     "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can pass "
-    "use_reentrant=True. Refer to docs for more details on the differences between the two variants.")
+    "use_reentrant=True. Refer to docs for more details on the differences between the two variants."
+)
 
 _PRUNED = (
     "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
     ".backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without passing "
-    "the `inputs` argument.")
+    "the `inputs` argument."
+)
 
 _TIP = (
     "\n\nTip: To see a more detailed error message, either pass `debug=True` to\n"
@@ -51,7 +62,8 @@ _TIP = (
     "    reordering, which can change which graph is checked first between forward\n"
     "    and recompute.\n"
     "See https://github.com/pytorch/pytorch/issues/166926 for more details and\n"
-    "workaround examples.\n")
+    "workaround examples.\n"
+)
 
 
 class CheckpointError(RuntimeError):
@@ -173,7 +185,8 @@ class _Frame:
             raise CheckpointError(
                 "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you "
                 "are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an "
-                "issue with details on your use case.")
+                "issue with details on your use case."
+            )
         if walk is None:  # a look from outside: nothing is kept for later
             self.repeated.discard(number)
             for reference in self.holders:
@@ -193,8 +206,10 @@ class _Frame:
             tensor = detach(tensor)
             if at >= len(self.holders):
                 if self.completed:
-                    raise CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation "
-                                          "than during the original forward pass." + _TIP)
+                    raise CheckpointError(
+                        "torch.utils.checkpoint: trying to save more tensors during recomputation "
+                        "than during the original forward pass." + _TIP
+                    )
                 self.unfinished = True
                 return tensor
             holder = self.holders[at]()
@@ -217,7 +232,8 @@ class _Frame:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\n"
-                f"Number of tensors saved during recomputation: {count}." + _TIP)
+                f"Number of tensors saved during recomputation: {count}." + _TIP
+            )
         if self.metadata is None:
             return
         differing = ""
@@ -229,16 +245,25 @@ class _Frame:
             if now != before:
                 differing += f"tensor at position {at}:\nsaved metadata: {before}\nrecomputed metadata: {now}\n"
         if differing:
-            raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different "
-                                  f"metadata than during the forward pass.\n{differing}." + _TIP)
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different "
+                f"metadata than during the forward pass.\n{differing}." + _TIP
+            )
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _without_reentry(function: Callable[..., Any], preserve: bool, context_fn: Callable[[], tuple[Any, Any]],
-                     determinism_check: str, early_stop: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _without_reentry(
+    function: Callable[..., Any],
+    preserve: bool,
+    context_fn: Callable[[], tuple[Any, Any]],
+    determinism_check: str,
+    early_stop: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     first, second = context_fn()
@@ -308,14 +333,27 @@ class CheckpointFunction(Function):
         if not roots:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         backward(roots, seeds)
-        return (None, None, *[leaf.grad if isinstance(leaf, TensorBase) else None  # type: ignore[attr-defined]
-                              for leaf in leaves])
+        return (
+            None,
+            None,
+            *[
+                leaf.grad if isinstance(leaf, TensorBase) else None  # type: ignore[attr-defined]
+                for leaf in leaves
+            ],
+        )
 
 
 # ---------------------------------------------------------------- the public functions
-def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
-               context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn, determinism_check: str = "default",
-               debug: bool = False, early_stop: bool = True, **kwargs: Any) -> Any:
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
     """``function(*args)``, keeping only the arguments for backward(), which runs it again (source: the torch function).
 
     use_reentrant         False is the better variant: it works with grad(), keyword arguments and nested structures
@@ -332,9 +370,12 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     tensor([0.0000, 5.4366])
     """
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in "
-                      "PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception. "
-                      "" + _EXPLICIT, stacklevel=2)
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in "
+            "PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception. "
+            "" + _EXPLICIT,
+            stacklevel=2,
+        )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
@@ -346,8 +387,9 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     return CheckpointFunction.apply(function, preserve, *args)
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
-                          **kwargs: Any) -> Any:
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
     """Run functions one after the other, in ``segments`` checkpointed pieces; the last is not checkpointed.
 
     functions    a Sequential or a list of functions (source: ``torch.utils.checkpoint.checkpoint_sequential``)
@@ -360,10 +402,12 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     tensor([0.4200, 0.4200])
     """
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed "
-                      "explicitly. In version 2.9 we will raise an exception if use_reentrant is not passed. "
-                      "" + _EXPLICIT,
-                      stacklevel=2)
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed "
+            "explicitly. In version 2.9 we will raise an exception if use_reentrant is not passed. "
+            "" + _EXPLICIT,
+            stacklevel=2,
+        )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
@@ -373,9 +417,9 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     last = -1
     for start in range(0, size * (segments - 1), size):
         last = start + size - 1
-        piece = _chain(steps[start:last + 1])
+        piece = _chain(steps[start : last + 1])
         input = checkpoint(piece, input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
-    return _chain(steps[last + 1:])(input)
+    return _chain(steps[last + 1 :])(input)
 
 
 def _chain(steps: list[Any]) -> Callable[[Any], Any]:

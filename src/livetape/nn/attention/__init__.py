@@ -25,6 +25,8 @@ class SDPBackend(IntEnum):
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[dict[Any, Any]]:
     """Accepted for compatibility: all kernels give the same result, and the one here serves for any of them."""
     if not isinstance(backends, (list, SDPBackend)):
-        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
-                             + type(backends).__name__)
+        raise AssertionError(
+            "Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
+            + type(backends).__name__
+        )
     yield {}

@@ -12,8 +12,18 @@ from typing import Any, NamedTuple, TypedDict
 from livetape import dtypes, ops
 from livetape.tensor import Tensor
 
-__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks", "create_block_mask", "create_mask",
-           "flex_attention", "noop_mask", "or_masks"]
+__all__ = [
+    "AuxOutput",
+    "AuxRequest",
+    "BlockMask",
+    "FlexKernelOptions",
+    "and_masks",
+    "create_block_mask",
+    "create_mask",
+    "flex_attention",
+    "noop_mask",
+    "or_masks",
+]
 
 MaskMod = Callable[[Any, Any, Any, Any], Any]
 
@@ -121,17 +131,35 @@ class BlockMask:
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
 
 
-def create_block_mask(mask_mod: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
-                      BLOCK_SIZE: int | tuple[int, int] = 128, _compile: bool = False, **options: Any) -> BlockMask:
+def create_block_mask(
+    mask_mod: MaskMod,
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: Any = None,
+    BLOCK_SIZE: int | tuple[int, int] = 128,
+    _compile: bool = False,
+    **options: Any,
+) -> BlockMask:
     """The BlockMask of a function of (batch, head, query position, key position)."""
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
     return BlockMask((B or 1, H or 1, Q_LEN, KV_LEN), mask_mod, size)  # type: ignore[arg-type]
 
 
-def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Any = None,
-                   block_mask: BlockMask | None = None,
-                   scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False,
-                   kernel_options: Any = None, *, return_aux: AuxRequest | None = None) -> Any:
+def flex_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: Any = None,
+    block_mask: BlockMask | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: Any = None,
+    *,
+    return_aux: AuxRequest | None = None,
+) -> Any:
     """Attention of (B, H, L, E), (B, H, S, E) and (B, H, S, Ev) with changed scores.
 
     ``score_mod(score, b, h, q, kv)`` changes the scaled scores; ``block_mask`` says which pairs may attend.
@@ -153,6 +181,5 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Any = N
     weights = ops.exp(scores - lse.masked_fill(lse == -math.inf, 0.0).unsqueeze(-1))  # nothing to attend to: zeros
     out = ops.matmul(weights, value)
     if return_aux is not None:
-        return out, AuxOutput(lse if return_aux.lse else None,
-                              scores.amax(-1) if return_aux.max_scores else None)
+        return out, AuxOutput(lse if return_aux.lse else None, scores.amax(-1) if return_aux.max_scores else None)
     return (out, lse) if return_lse else out

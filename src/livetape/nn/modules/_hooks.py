@@ -30,10 +30,13 @@ class _GlobalKind:
     full: bool | None = None
 
 
-_MIXED_MODULE = ("Cannot use both regular backward hooks and full backward hooks on a "
-                 "single Module. Please use only one of them.")
-_MIXED_GLOBAL = ("Cannot use both regular backward hooks and full backward hooks as a "
-                 "global Module hook. Please use only one of them.")
+_MIXED_MODULE = (
+    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+)
+_MIXED_GLOBAL = (
+    "Cannot use both regular backward hooks and full backward hooks as a "
+    "global Module hook. Please use only one of them."
+)
 
 
 class _Progress:
@@ -62,8 +65,9 @@ class HookMethods:
     _forward_hooks_always_called: OrderedDict[int, bool]
     forward: Callable[..., Any]
 
-    def register_forward_pre_hook(self, hook: Hook, *, prepend: bool = False,
-                                  with_kwargs: bool = False) -> RemovableHandle:
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(module, args)`` before every forward; what it returns, if anything, replaces the arguments."""
         handle = RemovableHandle(self._forward_pre_hooks, extra_dict=self._forward_pre_hooks_with_kwargs)
         self._forward_pre_hooks[handle.id] = hook
@@ -74,12 +78,14 @@ class HookMethods:
         self.__dict__["_hooked"] = True
         return handle
 
-    def register_forward_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False,
-                              always_call: bool = False) -> RemovableHandle:
+    def register_forward_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(module, args, output)`` after every forward; what it returns, if anything, replaces the
         output."""
         handle = RemovableHandle(
-            self._forward_hooks, extra_dict=[self._forward_hooks_with_kwargs, self._forward_hooks_always_called])
+            self._forward_hooks, extra_dict=[self._forward_hooks_with_kwargs, self._forward_hooks_always_called]
+        )
         self._forward_hooks[handle.id] = hook
         if with_kwargs:
             self._forward_hooks_with_kwargs[handle.id] = True
@@ -142,9 +148,16 @@ class HookMethods:
         return self(*args, **kwargs)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        if not (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
-                or global_forward_hooks or global_forward_pre_hooks or global_backward_hooks
-                or global_backward_pre_hooks):
+        if not (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or global_forward_hooks
+            or global_forward_pre_hooks
+            or global_backward_hooks
+            or global_backward_pre_hooks
+        ):
             self.__dict__.pop("_hooked", None)  # all are gone again
             HookMethods._hooked = False
             return self.forward(*args, **kwargs)
@@ -163,8 +176,10 @@ class HookMethods:
                 replaced = hook(self, args, kwargs)
                 if replaced is not None:
                     if not (isinstance(replaced, tuple) and len(replaced) == 2):
-                        raise RuntimeError("forward pre-hook must return None or a tuple "
-                                           f"of (new_args, new_kwargs), but got {replaced}.")
+                        raise RuntimeError(
+                            "forward pre-hook must return None or a tuple "
+                            f"of (new_args, new_kwargs), but got {replaced}."
+                        )
                     args, kwargs = replaced
             else:
                 replaced = hook(self, args)
@@ -188,8 +203,11 @@ class HookMethods:
                 result = progress.result = replaced
         if backward is not None:
             if not isinstance(result, (Tensor, tuple)):
-                warnings.warn("For backward hooks to be called, module output should be a Tensor or a tuple of "
-                              f"Tensors but received {type(result)}", stacklevel=2)
+                warnings.warn(
+                    "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                    f"Tensors but received {type(result)}",
+                    stacklevel=2,
+                )
             result = backward.setup_output_hook(result)
         if legacy:
             legacy_backward_hooks(self, legacy, args, result)
@@ -198,10 +216,18 @@ class HookMethods:
     def _call_remaining(self, progress: _Progress, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """After an error: the always-called hooks that have not run yet, with the last result known, or None."""
         for scope, hooks, always, with_kwargs in (
-            ("global module forward hook", global_forward_hooks, global_forward_hooks_always_called,
-             global_forward_hooks_with_kwargs),
-            ("module forward hook", self._forward_hooks, self._forward_hooks_always_called,
-             self._forward_hooks_with_kwargs),
+            (
+                "global module forward hook",
+                global_forward_hooks,
+                global_forward_hooks_always_called,
+                global_forward_hooks_with_kwargs,
+            ),
+            (
+                "module forward hook",
+                self._forward_hooks,
+                self._forward_hooks_always_called,
+                self._forward_hooks_with_kwargs,
+            ),
         ):
             for number, hook in list(hooks.items()):
                 if number not in always or number in progress.ran:
@@ -212,8 +238,11 @@ class HookMethods:
                     else:
                         hook(self, args, progress.result)
                 except Exception as error:
-                    warnings.warn(f"{scope} with ``always_call=True`` raised an exception "
-                                  f"that was silenced as another error was raised in forward: {error}", stacklevel=2)
+                    warnings.warn(
+                        f"{scope} with ``always_call=True`` raised an exception "
+                        f"that was silenced as another error was raised in forward: {error}",
+                        stacklevel=2,
+                    )
 
 
 def _register_global(hooks: OrderedDict[int, Hook], hook: Hook, extra: Any = None) -> RemovableHandle:
@@ -228,11 +257,13 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     return _register_global(global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False,
-                                 always_call: bool = False) -> RemovableHandle:
+def register_module_forward_hook(
+    hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
     """Call ``hook(module, args, output)`` after the forward of every module."""
-    handle = _register_global(global_forward_hooks, hook,
-                              [global_forward_hooks_with_kwargs, global_forward_hooks_always_called])
+    handle = _register_global(
+        global_forward_hooks, hook, [global_forward_hooks_with_kwargs, global_forward_hooks_always_called]
+    )
     if with_kwargs:
         global_forward_hooks_with_kwargs[handle.id] = True
     if always_call:

@@ -22,8 +22,9 @@ Array = Any
 # ---------------------------------------------------------------- the layers, made of operations
 
 
-def lstm_cell(x: Tensor, h: Tensor, c: Tensor, w_hh: Tensor, b_hh: Tensor | None,
-              w_hr: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def lstm_cell(
+    x: Tensor, h: Tensor, c: Tensor, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """One step; ``x`` is the product of input and weight already (Hochreiter & Schmidhuber 1997)."""
     i, f, g, o = (ops.linear(h, w_hh, b_hh) + x).chunk(4, 1)
     c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
@@ -46,8 +47,9 @@ def rnn_cell(x: Tensor, h: Tensor, w_hh: Tensor, b_hh: Tensor | None, relu: bool
     return ops.relu(found) if relu else ops.tanh(found)
 
 
-def composed(mode: str, steps: Any, h: Tensor, c: Tensor | None, w_hh: Tensor, b_hh: Tensor | None,
-             w_hr: Tensor | None) -> tuple[list[Tensor], Tensor, Tensor | None]:
+def composed(
+    mode: str, steps: Any, h: Tensor, c: Tensor | None, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None
+) -> tuple[list[Tensor], Tensor, Tensor | None]:
     """The outputs of all steps, and the state after the last."""
     outputs = []
     for x in steps:
@@ -61,9 +63,18 @@ def composed(mode: str, steps: Any, h: Tensor, c: Tensor | None, w_hh: Tensor, b
     return outputs, h, c
 
 
-def layer_of_operations(mode: str, x: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tensor,
-                        b_ih: Tensor | None, b_hh: Tensor | None, w_hr: Tensor | None,
-                        reverse: bool) -> tuple[Tensor, Tensor, Tensor | None]:
+def layer_of_operations(
+    mode: str,
+    x: Tensor,
+    h: Tensor,
+    c: Tensor | None,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None,
+    b_hh: Tensor | None,
+    w_hr: Tensor | None,
+    reverse: bool,
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """Output (T, B, H) and last state of a layer."""
     steps = ops.linear(x, w_ih, b_ih).unbind(0)
     outputs, h, c = composed(mode, steps[::-1] if reverse else steps, h, c, w_hh, b_hh, w_hr)
@@ -95,8 +106,17 @@ class _Layer(Function):
     mode = ""
 
     @classmethod
-    def run(cls, x: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
-            b_hh: Tensor | None, reverse: bool) -> tuple[Any, ...]:
+    def run(
+        cls,
+        x: Tensor,
+        h: Tensor,
+        c: Tensor | None,
+        w_ih: Tensor,
+        w_hh: Tensor,
+        b_ih: Tensor | None,
+        b_hh: Tensor | None,
+        reverse: bool,
+    ) -> tuple[Any, ...]:
         """Output (T, B, H) and last state."""
         return cls.apply(x, h, c, w_ih, w_hh, b_ih, b_hh, reverse)  # type: ignore[no-any-return]
 
@@ -109,23 +129,37 @@ class _Layer(Function):
         inputs = [x, h, c, w_ih, w_hh, b_ih, b_hh]
         wanted = [i for i, needed in enumerate(ctx.needs_input_grad[:7]) if needed]
         results: list[Any] = [None] * 8
-        for i, grad in zip(wanted, gradients.grad([p[0] for p in pairs], [inputs[i] for i in wanted],
-                                                  [p[1] for p in pairs], create_graph=True, allow_unused=True)):
+        for i, grad in zip(
+            wanted,
+            gradients.grad(
+                [p[0] for p in pairs],
+                [inputs[i] for i in wanted],
+                [p[1] for p in pairs],
+                create_graph=True,
+                allow_unused=True,
+            ),
+        ):
             results[i] = grad
         return tuple(results)
 
     @staticmethod
-    def collect(ctx: Any, x: Array, before: Array, w_ih: Array, by_input: Array, by_state: Array, dh: Array,
-                dc: Array | None) -> tuple[Any, ...]:
+    def collect(
+        ctx: Any, x: Array, before: Array, w_ih: Array, by_input: Array, by_state: Array, dh: Array, dc: Array | None
+    ) -> tuple[Any, ...]:
         """All gradients, from those of the gates (by their input part and by their state part)."""
         need = ctx.needs_input_grad
         dx = np.matmul(by_input.reshape(-1, by_input.shape[-1]), w_ih).reshape(x.shape) if need[0] else None
         if dx is not None and ctx.reverse:
             dx = dx[::-1]
-        found = (dx, dh if need[1] else None, dc if need[2] else None,
-                 _weight_gradient(by_input, x) if need[3] else None,
-                 _weight_gradient(by_state, before) if need[4] else None,
-                 by_input.sum((0, 1)) if need[5] else None, by_state.sum((0, 1)) if need[6] else None)
+        found = (
+            dx,
+            dh if need[1] else None,
+            dc if need[2] else None,
+            _weight_gradient(by_input, x) if need[3] else None,
+            _weight_gradient(by_state, before) if need[4] else None,
+            by_input.sum((0, 1)) if need[5] else None,
+            by_state.sum((0, 1)) if need[6] else None,
+        )
         return (*[None if g is None else from_array(np.ascontiguousarray(g)) for g in found], None)
 
 
@@ -148,7 +182,7 @@ class LSTMLayer(_Layer):
         size, kind = H.shape[1], X.dtype
         # The logistic function is (1 + tanh(x / 2)) / 2: halving the rows of its gates lets one tanh serve all four.
         half = np.ones(4 * size, kind)
-        half[: 2 * size] = half[3 * size:] = 0.5
+        half[: 2 * size] = half[3 * size :] = 0.5
         shift = np.where(half == 0.5, kind.type(0.5), kind.type(0))
         gates = _products(X, Wi * half[:, None])
         if bi is not None:
@@ -165,11 +199,11 @@ class LSTMLayer(_Layer):
             np.tanh(gate, gate)
             np.multiply(gate, half, gate)
             np.add(gate, shift, gate)
-            np.multiply(gate[:, size:2 * size], now_c, next_c)
-            np.multiply(gate[:, :size], gate[:, 2 * size:3 * size], held)
+            np.multiply(gate[:, size : 2 * size], now_c, next_c)
+            np.multiply(gate[:, :size], gate[:, 2 * size : 3 * size], held)
             np.add(next_c, held, next_c)
             np.tanh(next_c, tanh_c)
-            np.multiply(gate[:, 3 * size:], tanh_c, next_h)
+            np.multiply(gate[:, 3 * size :], tanh_c, next_h)
             now_h, now_c = next_h, next_c
         ctx.kept = (gates, hs, cs, squashed)
         out = hs[::-1] if reverse else hs
@@ -185,7 +219,7 @@ class LSTMLayer(_Layer):
         if ctx.reverse:
             X, by_out = X[::-1], by_out[::-1]
         steps, batch, size = hs.shape
-        i, f, g, o = (gates[:, :, k * size:(k + 1) * size] for k in range(4))
+        i, f, g, o = (gates[:, :, k * size : (k + 1) * size] for k in range(4))
         # What the gradient of the cell state is multiplied with to give those of three gates, and what that of the
         # output is multiplied with to give those of the output gate and of the cell state.
         to_gates = np.empty((steps, batch, 3, size), gates.dtype)
@@ -232,20 +266,20 @@ class GRULayer(_Layer):
             np.matmul(now, Wh.T, part)
             if bh is not None:
                 np.add(part, bh, part)
-            both, new = gate[:, :2 * size], gate[:, 2 * size:]
-            np.add(both, part[:, :2 * size], both)
+            both, new = gate[:, : 2 * size], gate[:, 2 * size :]
+            np.add(both, part[:, : 2 * size], both)
             np.multiply(both, half, both)
             np.tanh(both, both)
             np.multiply(both, half, both)
             np.add(both, half, both)
-            np.multiply(gate[:, :size], part[:, 2 * size:], held)
+            np.multiply(gate[:, :size], part[:, 2 * size :], held)
             np.add(new, held, new)
             np.tanh(new, new)
             np.subtract(now, new, after)
-            np.multiply(after, gate[:, size:2 * size], after)
+            np.multiply(after, gate[:, size : 2 * size], after)
             np.add(after, new, after)
             now = after
-        ctx.kept = (gates, hs, np.ascontiguousarray(state_parts[:, :, 2 * size:]))
+        ctx.kept = (gates, hs, np.ascontiguousarray(state_parts[:, :, 2 * size :]))
         return from_array(np.ascontiguousarray(hs[::-1] if reverse else hs)), from_array(now.copy())
 
     @staticmethod
@@ -259,7 +293,7 @@ class GRULayer(_Layer):
         if ctx.reverse:
             X, by_out = X[::-1], by_out[::-1]
         steps, batch, size = hs.shape
-        r, z, n = (gates[:, :, k * size:(k + 1) * size] for k in range(3))
+        r, z, n = (gates[:, :, k * size : (k + 1) * size] for k in range(3))
         before = _before(H, hs)
         to_new = (1 - z) * (1 - n * n)
         to_update = (before - n) * (z - z * z)
@@ -323,6 +357,9 @@ class RNNLayer(_Layer):
 
 
 LAYERS: dict[str, Any] = {"LSTM": LSTMLayer, "GRU": GRULayer, "RNN_TANH": RNNLayer}
-for _layer, _name in ((LSTMLayer, "MkldnnRnnLayerBackward0"), (GRULayer, "StackBackward0"),
-                      (RNNLayer, "StackBackward0")):
+for _layer, _name in (
+    (LSTMLayer, "MkldnnRnnLayerBackward0"),
+    (GRULayer, "StackBackward0"),
+    (RNNLayer, "StackBackward0"),
+):
     _layer._backward_cls.__name__ = _name  # the names that torch's nodes have here

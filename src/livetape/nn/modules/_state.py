@@ -15,8 +15,9 @@ from livetape.tensor import Tensor
 
 EXTRA_STATE = "_extra_state"
 
-_ISSUE = ("Please file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
-          "to report this bug.")
+_ISSUE = (
+    "Please file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+)
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -69,8 +70,10 @@ class StateMethods:
 
     def _register_state_dict_hook(self, hook: Any) -> RemovableHandle:
         if getattr(hook, "_from_public_api", False):
-            raise RuntimeError("Cannot register the same function as the state dict post hook that was previously "
-                               "registered via register_state_dict_post_hook")
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously "
+                "registered via register_state_dict_post_hook"
+            )
         handle = RemovableHandle(self._state_dict_hooks)
         self._state_dict_hooks[handle.id] = hook
         return handle
@@ -101,9 +104,13 @@ class StateMethods:
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """Parameters and persistent buffers by name, sharing the module's memory (source: ``Module.state_dict``)."""
         if args:
-            warnings.warn("Positional args are being deprecated, use kwargs instead. Refer to "
-                          "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict"
-                          " for details.", FutureWarning, stacklevel=2)
+            warnings.warn(
+                "Positional args are being deprecated, use kwargs instead. Refer to "
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict"
+                " for details.",
+                FutureWarning,
+                stacklevel=2,
+            )
             if destination is None:
                 destination = args[0]
             if len(args) > 1 and prefix == "":
@@ -148,8 +155,16 @@ class StateMethods:
         self._load_state_dict_post_hooks[handle.id] = hook
         return handle
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
-                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
@@ -174,7 +189,7 @@ class StateMethods:
         if strict:
             for key in state_dict:
                 if key.startswith(prefix) and key != extra_key:
-                    parts = key[len(prefix):].split(".", 1)
+                    parts = key[len(prefix) :].split(".", 1)
                     # A dotted name must lead into a child; what is below, the child checks itself.
                     if parts[0] not in (self._modules if len(parts) > 1 else own):
                         unexpected_keys.append(key)
@@ -185,22 +200,28 @@ class StateMethods:
 
     def _load_one(self, key: str, name: str, value: Any, loaded: Any, assign: bool, error_msgs: list[str]) -> None:
         if not isinstance(loaded, Tensor):
-            error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
-                              f"from checkpoint but received {type(loaded)}")
+            error_msgs.append(
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
+                f"from checkpoint but received {type(loaded)}"
+            )
             return
         lazy = is_lazy(value)
         if not lazy and value.dim() == 0 and loaded.dim() == 1:
             loaded = loaded[0]  # checkpoints older than 0-d tensors
         if not lazy and loaded.shape != value.shape:
-            error_msgs.append(f"size mismatch for {key}: copying a param with shape {loaded.shape} from checkpoint, "
-                              f"the shape in current model is {value.shape}.")
+            error_msgs.append(
+                f"size mismatch for {key}: copying a param with shape {loaded.shape} from checkpoint, "
+                f"the shape in current model is {value.shape}."
+            )
             return
         if value.is_meta and not loaded.is_meta and not assign:
-            warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
-                          "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
-                          "state dictionary to their corresponding key in the module instead of copying them in "
-                          "place?)",
-                          stacklevel=2)
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+                "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
+                "state dictionary to their corresponding key in the module instead of copying them in "
+                "place?)",
+                stacklevel=2,
+            )
         try:
             with no_grad():
                 if assign:
@@ -213,9 +234,11 @@ class StateMethods:
                 else:
                     value.copy_(loaded)
         except Exception as error:
-            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are '
-                              f"{value.size()} and whose dimensions in the checkpoint are {loaded.size()}, "
-                              f"an exception occurred : {error.args}.")
+            error_msgs.append(
+                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f"{value.size()} and whose dimensions in the checkpoint are {loaded.size()}, "
+                f"an exception occurred : {error.args}."
+            )
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Copy parameters and buffers from ``state_dict`` (with ``assign``, adopt its tensors).
@@ -247,16 +270,19 @@ class StateMethods:
                 if hook(module, incompatible) is not None:
                     raise AssertionError(
                         "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
-                        "values, if incompatible_keys need to be modified, it should be done inplace.")
+                        "values, if incompatible_keys need to be modified, it should be done inplace."
+                    )
 
         load(self, entries, "")
         if strict:
             if unexpected:
-                errors.insert(0, "Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{k}"'
-                                                                                          for k in unexpected)))
+                errors.insert(
+                    0, "Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in unexpected))
+                )
             if missing:
                 errors.insert(0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in missing)))
         if errors:
-            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(
-                type(self).__name__, "\n\t".join(errors)))
+            raise RuntimeError(
+                "Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors))
+            )
         return _IncompatibleKeys(missing, unexpected)

@@ -37,17 +37,32 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     head: Linear
     tail: ModuleList
 
-    def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
-                 head_bias: bool = False, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         options = {"device": device, "dtype": dtype}
         super().__init__()
         cutoffs = list(cutoffs)
         if len(cutoffs) == 0:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
-        if (cutoffs != sorted(cutoffs) or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1
-                or len(set(cutoffs)) != len(cutoffs) or any(int(c) != c for c in cutoffs)):
-            raise ValueError("cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
-                             "where each value is between 1 and n_classes-1")
+        if (
+            cutoffs != sorted(cutoffs)
+            or min(cutoffs) <= 0
+            or max(cutoffs) > n_classes - 1
+            or len(set(cutoffs)) != len(cutoffs)
+            or any(int(c) != c for c in cutoffs)
+        ):
+            raise ValueError(
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
+                "where each value is between 1 and n_classes-1"
+            )
         self.in_features = in_features
         self.n_classes = n_classes
         self.cutoffs = [*cutoffs, n_classes]
@@ -61,8 +76,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for i in range(self.n_clusters):
             hidden = int(in_features // (div_value ** (i + 1)))
             size = self.cutoffs[i + 1] - self.cutoffs[i]
-            self.tail.append(Sequential(Linear(in_features, hidden, bias=False, **options),
-                                        Linear(hidden, size, bias=False, **options)))
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, hidden, bias=False, **options), Linear(hidden, size, bias=False, **options)
+                )
+            )
 
     def reset_parameters(self) -> None:
         """Draw new initial values."""
@@ -78,12 +96,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             if input_.size(0) != target_.size(0):
                 raise RuntimeError("Input and target should have the same size in the batch dimension.")
             if input_.dim() != 2:
-                raise RuntimeError("1D target tensor expects 2D input tensors, but found inputs with size "
-                                   f"{input_.size()}")
+                raise RuntimeError(
+                    f"1D target tensor expects 2D input tensors, but found inputs with size {input_.size()}"
+                )
         elif dims == 0:
             if input_.dim() != 1:
-                raise RuntimeError("0D target tensor expects 1D input tensors, but found inputs with size "
-                                   f"{input_.size()}")
+                raise RuntimeError(
+                    f"0D target tensor expects 1D input tensors, but found inputs with size {input_.size()}"
+                )
         else:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         input: Any = input_ if dims else input_.unsqueeze(0)
@@ -107,8 +127,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 head_target = head_target.index_fill(0, rows, self.shortlist_size + i - 1)
             used += rows.numel()
         if used != count:
-            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range "
-                               f"[{target.min().item()}, {target.max().item()}] were found. ")
+            raise RuntimeError(
+                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                f"[{target.min().item()}, {target.max().item()}] were found. "
+            )
         head = F.log_softmax(self.head(input), dim=1)
         output = output + head.gather(1, head_target.unsqueeze(1)).squeeze()
         loss = (-output).mean()
@@ -116,7 +138,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def _get_full_log_prob(self, input: Tensor, head_output: Tensor) -> Tensor:
         head = F.log_softmax(head_output, dim=1)
-        parts = [head[:, :self.shortlist_size]]
+        parts = [head[:, : self.shortlist_size]]
         for i in range(self.n_clusters):
             cluster = F.log_softmax(self.tail[i](input), dim=1)
             parts.append(cluster + head[:, self.shortlist_size + i].unsqueeze(1))

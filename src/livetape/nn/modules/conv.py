@@ -15,8 +15,19 @@ from livetape.nn.parameter import Parameter, UninitializedParameter
 from livetape.tensor import Tensor
 
 __all__ = [
-    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
-    "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d"]
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+]
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -25,8 +36,17 @@ class _ConvNd(Module):
     """The parameters and options of a convolution. The weight is (out, in / groups, *kernel), or for a transposed one
     (in, out / groups, *kernel)."""
 
-    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels",
-                     "out_channels", "kernel_size"]
+    __constants__ = [
+        "stride",
+        "padding",
+        "dilation",
+        "groups",
+        "padding_mode",
+        "output_padding",
+        "in_channels",
+        "out_channels",
+        "kernel_size",
+    ]
     in_channels: int
     out_channels: int
     kernel_size: tuple[int, ...]
@@ -39,9 +59,22 @@ class _ConvNd(Module):
     padding_mode: str
     weight: Tensor
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...], stride: tuple[int, ...],
-                 padding: Any, dilation: tuple[int, ...], transposed: bool, output_padding: tuple[int, ...],
-                 groups: int, bias: bool, padding_mode: str, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: Any,
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -55,8 +88,9 @@ class _ConvNd(Module):
             if padding == "same" and any(s != 1 for s in stride):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in _PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {set(_PADDING_MODES)}, but got "
-                             f"padding_mode='{padding_mode}'")
+            raise ValueError(
+                f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'"
+            )
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size = kernel_size
@@ -96,7 +130,7 @@ class _ConvNd(Module):
                 init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        text = (f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}")
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         if self.padding != (0,) * len(self.padding):
             text += f", padding={self.padding}"
         if self.dilation != (1,) * len(self.dilation):
@@ -130,13 +164,36 @@ class _Conv(_ConvNd):
     _function = "conv2d"
     _expand = staticmethod(_pair)
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-                 dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
-                 device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         expand = self._expand
-        super().__init__(in_channels, out_channels, expand(kernel_size), expand(stride),
-                         padding if isinstance(padding, str) else expand(padding), expand(dilation), False, expand(0),
-                         groups, bias, padding_mode, device=device, dtype=dtype)
+        super().__init__(
+            in_channels,
+            out_channels,
+            expand(kernel_size),
+            expand(stride),
+            padding if isinstance(padding, str) else expand(padding),
+            expand(dilation),
+            False,
+            expand(0),
+            groups,
+            bias,
+            padding_mode,
+            device=device,
+            dtype=dtype,
+        )
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         conv = getattr(F, self._function)
@@ -178,15 +235,39 @@ class _ConvTransposeNd(_ConvNd):
     _expand = staticmethod(_pair)
     _spatial = 2
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-                 output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1,
-                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         expand = self._expand
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {self.__class__.__name__}')
-        super().__init__(in_channels, out_channels, expand(kernel_size), expand(stride), expand(padding),
-                         expand(dilation), True, expand(output_padding), groups, bias, padding_mode, device=device,
-                         dtype=dtype)
+        super().__init__(
+            in_channels,
+            out_channels,
+            expand(kernel_size),
+            expand(stride),
+            expand(padding),
+            expand(dilation),
+            True,
+            expand(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device=device,
+            dtype=dtype,
+        )
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
         """What to add to one side so that the output gets the size asked for."""
@@ -197,15 +278,24 @@ class _ConvTransposeNd(_ConvNd):
         if len(output_size) == batch_dims + spatial:
             output_size = output_size[batch_dims:]
         if len(output_size) != spatial:
-            raise ValueError(f"ConvTranspose{spatial}D: for {input.dim()}D input, output_size must have {spatial} "
-                             f"or {batch_dims + spatial} elements (got {len(output_size)})")
-        smallest = [(input.size(d + batch_dims) - 1) * self.stride[d] - 2 * self.padding[d]
-                    + self.dilation[d] * (self.kernel_size[d] - 1) + 1 for d in range(spatial)]
+            raise ValueError(
+                f"ConvTranspose{spatial}D: for {input.dim()}D input, output_size must have {spatial} "
+                f"or {batch_dims + spatial} elements (got {len(output_size)})"
+            )
+        smallest = [
+            (input.size(d + batch_dims) - 1) * self.stride[d]
+            - 2 * self.padding[d]
+            + self.dilation[d] * (self.kernel_size[d] - 1)
+            + 1
+            for d in range(spatial)
+        ]
         largest = [smallest[d] + self.stride[d] - 1 for d in range(spatial)]
         for size, low, high in zip(output_size, smallest, largest, strict=True):
             if size < low or size > high:
-                raise ValueError(f"requested an output size of {output_size}, but valid sizes range from {smallest} "
-                                 f"to {largest} (for an input of {input.size()[2:]})")
+                raise ValueError(
+                    f"requested an output size of {output_size}, but valid sizes range from {smallest} "
+                    f"to {largest} (for an input of {input.size()[2:]})"
+                )
         return tuple(size - low for size, low in zip(output_size, smallest, strict=True))
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
@@ -213,8 +303,15 @@ class _ConvTransposeNd(_ConvNd):
             raise ValueError(f"Only `zeros` padding mode is supported for {self.__class__.__name__}")
         weight, bias = self._parts()
         return getattr(F, self._function)(  # type: ignore[no-any-return]
-            input, weight, bias, self.stride, self.padding, self._output_padding(input, output_size), self.groups,
-            self.dilation)
+            input,
+            weight,
+            bias,
+            self.stride,
+            self.padding,
+            self._output_padding(input, output_size),
+            self.groups,
+            self.dilation,
+        )
 
 
 class ConvTranspose1d(_ConvTransposeNd):
@@ -277,13 +374,18 @@ class _LazyConv(LazyModuleMixin):
             return
         spatial = len(self.kernel_size)
         if input.dim() not in (spatial + 1, spatial + 2):
-            raise RuntimeError(f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to "
-                               f"{self.__class__.__name__}, but got input of size: {input.shape}")
+            raise RuntimeError(
+                f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to "
+                f"{self.__class__.__name__}, but got input of size: {input.shape}"
+            )
         self.in_channels = input.shape[1] if input.dim() == spatial + 2 else input.shape[0]
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
-        channels = ((self.in_channels, self.out_channels // self.groups) if self.transposed
-                    else (self.out_channels, self.in_channels // self.groups))
+        channels = (
+            (self.in_channels, self.out_channels // self.groups)
+            if self.transposed
+            else (self.out_channels, self.in_channels // self.groups)
+        )
         self.weight.materialize((*channels, *self.kernel_size))
         if self.bias is not None:
             self.bias.materialize((self.out_channels,))

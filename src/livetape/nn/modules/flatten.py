@@ -45,8 +45,10 @@ class Unflatten(Module):
             raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(input).__name__}")
         for i, elem in enumerate(input):
             if not isinstance(elem, int):
-                raise TypeError("unflattened_size must be tuple of ints, "
-                                f"but found element of type {type(elem).__name__} at pos {i}")
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, "
+                    f"but found element of type {type(elem).__name__} at pos {i}"
+                )
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)

@@ -9,8 +9,14 @@ from livetape.nn import functional as F
 from livetape.nn.modules.batchnorm import _LazyNormBase, _NormBase
 from livetape.tensor import Tensor
 
-__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
-           "LazyInstanceNorm3d"]
+__all__ = [
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+]
 
 
 class _InstanceNorm(_NormBase):
@@ -18,11 +24,21 @@ class _InstanceNorm(_NormBase):
 
     _spatial = 1
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-                 track_running_stats: bool = False, device: Any = None, dtype: Any = None, *,
-                 bias: bool = True) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype,
-                         bias=bias)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype, bias=bias
+        )
 
     def _get_no_batch_dim(self) -> int:
         return self._spatial + 1
@@ -32,8 +48,16 @@ class _InstanceNorm(_NormBase):
         if input.dim() not in dims:
             raise ValueError(f"expected {dims[0]}D or {dims[1]}D input (got {input.dim()}D input)")
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
-                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         version = local_metadata.get("version", None)
         if version is None and not self.track_running_stats:
             found = [name for name in ("running_mean", "running_var") if prefix + name in state_dict]
@@ -45,16 +69,25 @@ class _InstanceNorm(_NormBase):
                     "state_dict is a checkpoint saved before 0.4.0, this may be expected because "
                     f"{klass} does not track running stats by default since 0.4.0. Please remove these keys from "
                     "state_dict. If the running stats are actually needed, instead set track_running_stats=True in "
-                    f"{klass} to enable them. See the documentation of {klass} for details.")
+                    f"{klass} to enable them. See the documentation of {klass} for details."
+                )
                 for name in found:
                     state_dict.pop(prefix + name)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                                      error_msgs)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
     def _normalize(self, input: Tensor) -> Tensor:
-        return F.instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
-                               self.training or not self.track_running_stats,
-                               self.momentum if self.momentum is not None else 0.0, self.eps)
+        return F.instance_norm(
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum if self.momentum is not None else 0.0,
+            self.eps,
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -62,10 +95,15 @@ class _InstanceNorm(_NormBase):
         channel = 1 if batched else 0
         if input.size(channel) != self.num_features:
             if self.affine:
-                raise ValueError(f"expected input's size at dim={channel} to match num_features "
-                                 f"({self.num_features}), but got: {input.size(channel)}.")
-            warnings.warn(f"input's size at dim={channel} does not match num_features. You can silence this warning by "
-                          "not passing in num_features, which is not used because affine=False", stacklevel=2)
+                raise ValueError(
+                    f"expected input's size at dim={channel} to match num_features "
+                    f"({self.num_features}), but got: {input.size(channel)}."
+                )
+            warnings.warn(
+                f"input's size at dim={channel} does not match num_features. You can silence this warning by "
+                "not passing in num_features, which is not used because affine=False",
+                stacklevel=2,
+            )
         if batched:
             return self._normalize(input)
         return self._normalize(input.unsqueeze(0)).squeeze(0)

@@ -32,8 +32,16 @@ class LazyModuleMixin(StateMethods):
                 if value is not None and name not in self._non_persistent_buffers_set:
                     destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
 
-    def _lazy_load_hook(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
-                        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
+    def _lazy_load_hook(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         """Give parameters the shapes of what is about to be loaded into them."""
         for name, value in [*self._parameters.items(), *self._buffers.items()]:
             loaded = state_dict.get(prefix + name)
@@ -64,5 +72,7 @@ class LazyModuleMixin(StateMethods):
         return type(self).__name__
 
     def _replicate_for_data_parallel(self) -> Any:
-        raise RuntimeError("Modules with uninitialized parameters can't be used with `DataParallel`. "
-                           "Run a dummy forward pass to correctly initialize the modules")
+        raise RuntimeError(
+            "Modules with uninitialized parameters can't be used with `DataParallel`. "
+            "Run a dummy forward pass to correctly initialize the modules"
+        )

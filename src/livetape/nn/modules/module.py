@@ -47,21 +47,32 @@ T = TypeVar("T", bound="Module")
 
 # One dictionary of hooks of each kind, by the attribute that holds it.
 _HOOK_DICTS = (
-    "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
-    "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks",
-    "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_forward_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
 
 _COMPLEX_WARNING = (
     "Complex modules are a new feature under active development whose design may change, and some modules might not "
     "work as expected when using complex tensors as parameters or buffers. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work as "
-    "expected.")
+    "expected."
+)
 
 _TO_SIGNATURES = (
     " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
     "torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, "
     "*, torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool copy = False, *, "
-    "torch.memory_format memory_format = None)\n")
+    "torch.memory_format memory_format = None)\n"
+)
 
 
 def _indent(text: str, spaces: int) -> str:
@@ -87,20 +98,33 @@ class Module(HookMethods, StateMethods, MemberMethods):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if self.call_super_init is False:
             if kwargs:
-                raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument "
-                                f"'{next(iter(kwargs))}'")
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
+                )
             if args:
-                raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} "
-                                "were given")
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+                )
         # Straight into __dict__: __setattr__ would look for parameters first, and there is nothing to look in yet.
         self.__dict__.update(
-            training=True, _parameters={}, _buffers={}, _non_persistent_buffers_set=set(),
-            _backward_pre_hooks=OrderedDict(), _backward_hooks=OrderedDict(), _is_full_backward_hook=None,
-            _forward_hooks=OrderedDict(), _forward_hooks_with_kwargs=OrderedDict(),
-            _forward_hooks_always_called=OrderedDict(), _forward_pre_hooks=OrderedDict(),
-            _forward_pre_hooks_with_kwargs=OrderedDict(), _state_dict_hooks=OrderedDict(),
-            _state_dict_pre_hooks=OrderedDict(), _load_state_dict_pre_hooks=OrderedDict(),
-            _load_state_dict_post_hooks=OrderedDict(), _modules={})
+            training=True,
+            _parameters={},
+            _buffers={},
+            _non_persistent_buffers_set=set(),
+            _backward_pre_hooks=OrderedDict(),
+            _backward_hooks=OrderedDict(),
+            _is_full_backward_hook=None,
+            _forward_hooks=OrderedDict(),
+            _forward_hooks_with_kwargs=OrderedDict(),
+            _forward_hooks_always_called=OrderedDict(),
+            _forward_pre_hooks=OrderedDict(),
+            _forward_pre_hooks_with_kwargs=OrderedDict(),
+            _state_dict_hooks=OrderedDict(),
+            _state_dict_pre_hooks=OrderedDict(),
+            _load_state_dict_pre_hooks=OrderedDict(),
+            _load_state_dict_post_hooks=OrderedDict(),
+            _modules={},
+        )
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -123,8 +147,9 @@ class Module(HookMethods, StateMethods, MemberMethods):
         if hasattr(self, name) and name not in self._buffers:
             raise KeyError(f"attribute '{name}' already exists")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
-                            "(torch Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
         for hook in global_buffer_registration_hooks.values():
             replaced = hook(self, name, tensor)
             if replaced is not None:
@@ -149,13 +174,16 @@ class Module(HookMethods, StateMethods, MemberMethods):
             raise KeyError(f"attribute '{name}' already exists")
         if param is not None:
             if not isinstance(param, Parameter):
-                raise TypeError(f"cannot assign '{typename(param)}' object to parameter '{name}' "
-                                "(torch.nn.Parameter or None required)")
+                raise TypeError(
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
+                    "(torch.nn.Parameter or None required)"
+                )
             if param.grad_fn is not None:
                 raise ValueError(
                     f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
                     f"explicitly. To express '{name}' as a function of another Tensor, compute the value in "
-                    "the forward() method.")
+                    "the forward() method."
+                )
             for hook in global_parameter_registration_hooks.values():
                 replaced = hook(self, name, param)
                 if replaced is not None:
@@ -215,8 +243,9 @@ class Module(HookMethods, StateMethods, MemberMethods):
             return
         if isinstance(value, Module):
             if "_parameters" in attributes and name in attributes["_parameters"]:
-                raise TypeError(f"cannot assign '{typename(value)}' as parameter '{name}' "
-                                "(torch.nn.Parameter or None expected)")
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                )
             if "_modules" not in attributes:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, attributes, self._parameters, self._buffers, self._non_persistent_buffers_set)
@@ -225,14 +254,16 @@ class Module(HookMethods, StateMethods, MemberMethods):
         if "_parameters" in attributes:
             if name in attributes["_parameters"]:
                 if value is not None:
-                    raise TypeError(f"cannot assign '{typename(value)}' as parameter '{name}' "
-                                    "(torch.nn.Parameter or None expected)")
+                    raise TypeError(
+                        f"cannot assign '{typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                    )
                 self.register_parameter(name, value)
                 return
             if name in attributes["_modules"]:
                 if value is not None:
-                    raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' "
-                                    "(torch.nn.Module or None expected)")
+                    raise TypeError(
+                        f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
+                    )
                 attributes["_modules"][name] = self._hook_module(name, value)
                 return
             if name in attributes["_buffers"] or (is_tensor and isinstance(value, Buffer)):
@@ -244,8 +275,9 @@ class Module(HookMethods, StateMethods, MemberMethods):
 
     def _set_buffer(self, name: str, value: Any) -> None:
         if value is not None and not isinstance(value, Tensor):
-            raise TypeError(f"cannot assign '{typename(value)}' as buffer '{name}' "
-                            "(torch.nn.Buffer, torch.Tensor or None expected)")
+            raise TypeError(
+                f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
+            )
         if isinstance(value, Buffer):
             self._forget(name, self.__dict__, self._parameters, self._modules, self._non_persistent_buffers_set)
             # Old overrides of register_buffer know no `persistent`: it is passed only where it matters.
@@ -348,8 +380,9 @@ class Module(HookMethods, StateMethods, MemberMethods):
         device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
         if dtype is not None:
             if not (dtype.is_floating_point or dtype.is_complex):
-                raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                                f"dtype={dtype}")
+                raise TypeError(
+                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+                )
             if dtype.is_complex:
                 warnings.warn(_COMPLEX_WARNING, stacklevel=2)
 
@@ -438,7 +471,9 @@ class Module(HookMethods, StateMethods, MemberMethods):
                 "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. "
                 "The parameters are copied (in a differentiable manner) from the original module. "
                 "This means they are not leaf nodes in autograd and so don't accumulate gradients. "
-                "If you need gradients in your forward method, consider using autograd.grad instead.", stacklevel=2)
+                "If you need gradients in your forward method, consider using autograd.grad instead.",
+                stacklevel=2,
+            )
         for param in self.parameters():
             grad = param.grad
             if grad is None:
@@ -494,16 +529,22 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     tensor = found.pop("tensor", found.pop("other", None))
     device, dtype = found.pop("device", None), found.pop("dtype", None)
     non_blocking, copy = found.pop("non_blocking", False), found.pop("copy", False)
-    good = (good and not found and isinstance(non_blocking, bool) and isinstance(copy, bool)
-            and (dtype is None or isinstance(dtype, dtypes.dtype))
-            and (device is None or isinstance(device, (str, int)) or hasattr(device, "index")) and not
-            isinstance(device, (list, tuple)))
+    good = (
+        good
+        and not found
+        and isinstance(non_blocking, bool)
+        and isinstance(copy, bool)
+        and (dtype is None or isinstance(dtype, dtypes.dtype))
+        and (device is None or isinstance(device, (str, int)) or hasattr(device, "index"))
+        and not isinstance(device, (list, tuple))
+    )
     if not good:
         got = ", ".join(builtins.type(a).__name__ if not isinstance(a, dtypes.dtype) else "torch.dtype" for a in args)
         named = "".join(f"{k}={builtins.type(v).__name__}, " for k, v in kwargs.items())
         got = got + (", " if got and named else "") + named
-        raise TypeError(f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n"
-                        + _TO_SIGNATURES)
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n" + _TO_SIGNATURES
+        )
     if tensor is not None:
         return tensor.device, tensor.dtype, non_blocking, memory_format
     return device, dtype, non_blocking, memory_format

@@ -76,8 +76,9 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        lines = [_describe(i, value, str(value.dtype) if isinstance(value, Tensor) else "")
-                 for i, value in enumerate(self)]
+        lines = [
+            _describe(i, value, str(value.dtype) if isinstance(value, Tensor) else "") for i, value in enumerate(self)
+        ]
         return "\n".join(lines)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -95,8 +96,10 @@ class ParameterDict(Module):
 
     def _key_to_attr(self, key: Any) -> str:
         if not isinstance(key, str):
-            raise TypeError("Index given to ParameterDict cannot be used as a key as it is not a string (type is "
-                            f"'{type(key).__name__}'). Open an issue on github if you need non-string keys.")
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+                f"'{type(key).__name__}'). Open an issue on github if you need non-string keys."
+            )
         return key
 
     def __getitem__(self, key: str) -> Any:
@@ -188,8 +191,10 @@ class ParameterDict(Module):
     def update(self, parameters: Any) -> None:
         """Add the values of a mapping (an unordered one in sorted order), or of an iterable of pairs."""
         if not isinstance(parameters, Iterable):
-            raise TypeError("ParametersDict.update should be called with an iterable of key/value pairs, but got "
-                            + type(parameters).__name__)
+            raise TypeError(
+                "ParametersDict.update should be called with an iterable of key/value pairs, but got "
+                + type(parameters).__name__
+            )
         if isinstance(parameters, ParameterDict):
             pairs: Iterable[Any] = list(parameters.items())
         elif isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):

@@ -31,8 +31,17 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 class RNNBase(Module):
     """Layers, directions and parameters of a recurrent network."""
 
-    __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
-                     "bidirectional", "proj_size"]
+    __constants__ = [
+        "mode",
+        "input_size",
+        "hidden_size",
+        "num_layers",
+        "bias",
+        "batch_first",
+        "dropout",
+        "bidirectional",
+        "proj_size",
+    ]
     mode: str
     input_size: int
     hidden_size: int
@@ -43,9 +52,20 @@ class RNNBase(Module):
     bidirectional: bool
     proj_size: int
 
-    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
-                 device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.mode = mode
         self.input_size = input_size
@@ -57,12 +77,15 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
-            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element "
-                             "being zeroed")
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
         if dropout > 0 and num_layers == 1:
-            warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                          f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-                          stacklevel=2)
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+                f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+                stacklevel=2,
+            )
         if not isinstance(hidden_size, int):
             raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
         if hidden_size <= 0:
@@ -119,14 +142,17 @@ class RNNBase(Module):
         """Errors for an input of the wrong dtype or shape."""
         kind = self._parameters.get(self._flat_weights_names[0])
         if kind is not None and input.dtype is not kind.dtype:
-            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind.dtype}). Convert "
-                             f"input: input.to({kind.dtype}), or convert model: model.to({input.dtype})")
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind.dtype}). Convert "
+                f"input: input.to({kind.dtype}), or convert model: model.to({input.dtype})"
+            )
         expected = 2 if batch_sizes is not None else 3
         if input.dim() != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):
-            raise RuntimeError("input.size(-1) must be equal to input_size. "
-                               f"Expected {self.input_size}, got {input.size(-1)}")
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+            )
 
     def _expected_size(self, input: Tensor, batch_sizes: Tensor | None, width: int) -> tuple[int, int, int]:
         batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
@@ -136,8 +162,9 @@ class RNNBase(Module):
         """The shape of the hidden state."""
         return self._expected_size(input, batch_sizes, self.proj_size or self.hidden_size)
 
-    def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[int, int, int],
-                          msg: str = "Expected hidden size {}, got {}") -> None:
+    def check_hidden_size(
+        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
         """RuntimeError for a state of another shape."""
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
@@ -153,8 +180,9 @@ class RNNBase(Module):
 
     # ------------------------------------------------------------ the run
 
-    def _run(self, input: Tensor, h: Tensor, c: Tensor | None,
-             sizes: list[int] | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _run(
+        self, input: Tensor, h: Tensor, c: Tensor | None, sizes: list[int] | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """All layers over (T, B, I), or over packed steps: the output and the last states."""
         directions = 2 if self.bidirectional else 1
         last_h: list[Any] = []
@@ -242,33 +270,42 @@ class RNNBase(Module):
         kind, dims = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
         if cell:
             if hx[0].dim() != dims or hx[1].dim() != dims:
-                raise RuntimeError(f"For {kind} input, hx and cx should also be {dims}-D but got "
-                                   f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
+                raise RuntimeError(
+                    f"For {kind} input, hx and cx should also be {dims}-D but got "
+                    f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+                )
         elif hx.dim() != dims:
             raise RuntimeError(f"For {kind} input, hx should also be {dims}-D but got {hx.dim()}-D tensor")
 
 
-def _layer(mode: str, x: Tensor, h: Tensor, c: Tensor | None, weights: dict[str, Tensor], reverse: bool,
-           sizes: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+def _layer(
+    mode: str, x: Tensor, h: Tensor, c: Tensor | None, weights: dict[str, Tensor], reverse: bool, sizes: Any
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """One direction of a layer over (T, B, I)."""
     w_ih, w_hh, w_hr = weights["weight_ih"], weights["weight_hh"], weights.get("weight_hr")
     b_ih, b_hh = weights.get("bias_ih"), weights.get("bias_hh")
     fused = LAYERS.get(mode)
-    if (fused is not None and w_hr is None and tape_state.interposed == 0 and x.size(0) > 0
-            and x.dtype in (dtypes.float32, dtypes.float64)):
+    if (
+        fused is not None
+        and w_hr is None
+        and tape_state.interposed == 0
+        and x.size(0) > 0
+        and x.dtype in (dtypes.float32, dtypes.float64)
+    ):
         out, h_n, *rest = fused.run(x, h, c, w_ih, w_hh, b_ih, b_hh, reverse)
         return out, h_n, rest[0] if rest else None
     return layer_of_operations(mode, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, reverse)
 
 
-def _packed_layer(mode: str, x: Tensor, h: Tensor, c: Tensor | None, weights: dict[str, Tensor], reverse: bool,
-                  sizes: list[int]) -> tuple[Tensor, Tensor, Tensor | None]:
+def _packed_layer(
+    mode: str, x: Tensor, h: Tensor, c: Tensor | None, weights: dict[str, Tensor], reverse: bool, sizes: list[int]
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """One direction of a layer over packed steps: the batch shrinks as sequences end, or grows as they begin."""
     w_hh, b_hh, w_hr = weights["weight_hh"], weights.get("bias_hh"), weights.get("weight_hr")
     steps = ops.linear(x, weights["weight_ih"], weights.get("bias_ih")).split(sizes)
     outputs: list[Any] = [None] * len(sizes)
     ended: list[tuple[Any, Any]] = []  # states of sequences that have ended, the last ones first
-    now_h, now_c = (h[:sizes[-1]], None if c is None else c[:sizes[-1]]) if reverse else (h, c)
+    now_h, now_c = (h[: sizes[-1]], None if c is None else c[: sizes[-1]]) if reverse else (h, c)
     for t in range(len(sizes) - 1, -1, -1) if reverse else range(len(sizes)):
         size, present = sizes[t], now_h.size(0)
         if size < present:
@@ -323,10 +360,12 @@ class LSTM(RNNBase):
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """Errors for arguments of forward that do not fit."""
         self.check_input(input, batch_sizes)
-        self.check_hidden_size(hidden[0], self.get_expected_hidden_size(input, batch_sizes),
-                               "Expected hidden[0] size {}, got {}")
-        self.check_hidden_size(hidden[1], self.get_expected_cell_size(input, batch_sizes),
-                               "Expected hidden[1] size {}, got {}")
+        self.check_hidden_size(
+            hidden[0], self.get_expected_hidden_size(input, batch_sizes), "Expected hidden[0] size {}, got {}"
+        )
+        self.check_hidden_size(
+            hidden[1], self.get_expected_cell_size(input, batch_sizes), "Expected hidden[1] size {}, got {}"
+        )
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         """The states with their batch reordered."""
@@ -356,8 +395,9 @@ class RNNCellBase(Module):
     hidden_size: int
     bias: bool
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -405,11 +445,13 @@ class RNNCellBase(Module):
             if input.size(1) != self.input_size:
                 raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}")
             if state.size(1) != self.hidden_size:
-                raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected "
-                                   f"{self.hidden_size}")
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}"
+                )
             if state.size(0) != input.size(0):
-                raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{i} batch size "
-                                   f"{state.size(0)}")
+                raise RuntimeError(
+                    f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {state.size(0)}"
+                )
             found.append(state)
         return input, found, batched
 
@@ -419,8 +461,15 @@ class RNNCell(RNNCellBase):
 
     nonlinearity: str
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
-                 device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=1, device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
 
@@ -436,8 +485,9 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of an LSTM (source: ``torch.nn.LSTMCell``)."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
@@ -450,8 +500,9 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of a GRU (source: ``torch.nn.GRUCell``)."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

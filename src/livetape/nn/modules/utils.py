@@ -34,14 +34,14 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
         return out_size
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size):], strict=True)]
+    return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size) :], strict=True)]
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: Any, prefix: str) -> None:
     """Strip ``prefix`` from the names in a state dict, in place."""
     for key in list(state_dict.keys()):
         if key.startswith(prefix):
-            state_dict[key[len(prefix):]] = state_dict.pop(key)
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
     metadata = getattr(state_dict, "_metadata", None)
     if metadata is not None:
         for key in list(metadata.keys()):
@@ -49,4 +49,4 @@ def consume_prefix_in_state_dict_if_present(state_dict: Any, prefix: str) -> Non
                 if key == prefix.rstrip("."):
                     metadata[""] = metadata.pop(key)
                 elif key.startswith(prefix):
-                    metadata[key[len(prefix):]] = metadata.pop(key)
+                    metadata[key[len(prefix) :]] = metadata.pop(key)

@@ -21,8 +21,14 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-def data_parallel(module: Any, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,
-                  module_kwargs: dict[str, Any] | None = None) -> Any:
+def data_parallel(
+    module: Any,
+    inputs: Any,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: dict[str, Any] | None = None,
+) -> Any:
     """The result of ``module``."""
     if not isinstance(inputs, tuple):
         inputs = (inputs,) if inputs is not None else ()

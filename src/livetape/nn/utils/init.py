@@ -17,7 +17,7 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     code = module_cls.__init__.__code__
-    if "device" not in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]:
+    if "device" not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
     kwargs.pop("device", None)
     return module_cls(*args, **kwargs)

@@ -14,8 +14,15 @@ from livetape.nn.modules.module import Module
 from livetape.nn.parameter import Parameter
 from livetape.tensor import Tensor
 
-__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-           "transfer_parametrizations_and_params", "type_before_parametrizations"]
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]
 
 
 class _Cache:
@@ -49,9 +56,11 @@ def _check_kept(what: str, before: Any, after: Any, names: tuple[str, str]) -> N
     for attribute in ("dtype", "shape"):
         old, new = getattr(before, attribute), getattr(after, attribute)
         if old != new:
-            raise ValueError(f"Registering a parametrization may not change the {attribute} of the tensor, unless "
-                             f"{what} is enabled.\n{names[0].format(attribute)}: {old}\n{names[1].format(attribute)}: "
-                             f"{new}")
+            raise ValueError(
+                f"Registering a parametrization may not change the {attribute} of the tensor, unless "
+                f"{what} is enabled.\n{names[0].format(attribute)}: {old}\n{names[1].format(attribute)}: "
+                f"{new}"
+            )
 
 
 class ParametrizationList(ModuleList):
@@ -74,22 +83,28 @@ class ParametrizationList(ModuleList):
                     except NotImplementedError:
                         pass
         if not isinstance(new, Tensor) and not isinstance(new, Sequence):
-            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
-                             + type(new).__name__)
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
+                + type(new).__name__
+            )
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         before = original.detach()
         if isinstance(new, Tensor):
             if original.dtype != new.dtype:
-                raise ValueError("When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                                 f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}")
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"
+                )
             original.data = new.data
             _register(self, "original", original)
         else:
             for i, part in enumerate(new):
                 if not isinstance(part, Tensor):
-                    raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                                     f"Got element {i} of the sequence with type {type(part).__name__}.")
+                    raise ValueError(
+                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                        f"Got element {i} of the sequence with type {type(part).__name__}."
+                    )
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
                 part.requires_grad_(original.requires_grad)
@@ -118,18 +133,24 @@ class ParametrizationList(ModuleList):
                 if not isinstance(value, Sequence):
                     raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
                 if len(value) != self.ntensors:
-                    raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. "
-                                     f"Got a sequence of length {len(value)}.")
+                    raise ValueError(
+                        f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. "
+                        f"Got a sequence of length {len(value)}."
+                    )
                 parts = list(value)
             for i, (part, own) in enumerate(zip(parts, self._originals(), strict=True)):
                 name = "original" if self.is_tensor else f"original{i}"
                 if not isinstance(part, Tensor):
-                    raise ValueError(f"`right_inverse` must return a sequence of tensors. Got element {i} of type "
-                                     + type(part).__name__)
+                    raise ValueError(
+                        f"`right_inverse` must return a sequence of tensors. Got element {i} of type "
+                        + type(part).__name__
+                    )
                 if own.dtype != part.dtype:
                     which = "The tensor" if self.is_tensor else f"Tensor {i}"
-                    raise ValueError(f"{which} returned by `right_inverse` has dtype {part.dtype} while `{name}` has "
-                                     f"dtype {own.dtype}")
+                    raise ValueError(
+                        f"{which} returned by `right_inverse` has dtype {part.dtype} while `{name}` has "
+                        f"dtype {own.dtype}"
+                    )
                 own.data = part.data
 
     def forward(self) -> Any:
@@ -143,7 +164,8 @@ class ParametrizationList(ModuleList):
 _NO_PICKLE = (
     "Serialization of parametrized modules is only supported through state_dict(). See:\n"
     "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
-    "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
+    "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
+)
 
 
 def _refuse_pickling(self: Any) -> Any:
@@ -200,8 +222,10 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
         _inject_property(module, tensor_name)
         module.parametrizations[tensor_name] = parametrizations
     else:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
-                         f"'{tensor_name}'")
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+            f"'{tensor_name}'"
+        )
     return module
 
 
@@ -210,8 +234,12 @@ def _check_addition(module: Any, tensor_name: str, parametrization: Any) -> None
     after = parametrization(before)
     if not isinstance(after, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(after).__name__}.")
-    _check_kept("the `unsafe` flag", before, after,
-                (f"module.{tensor_name}.{{}}", f"parametrization(module.{tensor_name}).{{}}"))
+    _check_kept(
+        "the `unsafe` flag",
+        before,
+        after,
+        (f"module.{tensor_name}.{{}}", f"parametrization(module.{tensor_name}).{{}}"),
+    )
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
@@ -226,7 +254,8 @@ def _check_addition(module: Any, tensor_name: str, parametrization: Any) -> None
                 f"The tensor returned by parametrization.right_inverse must have the same {attribute} as "
                 f"module.{tensor_name}, unless the `unsafe` flag is enabled.\n"
                 f"module.{tensor_name}.{attribute}: {getattr(before, attribute)}\n"
-                f"returned {attribute}: {getattr(back, attribute)}")
+                f"returned {attribute}: {getattr(back, attribute)}"
+            )
 
 
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
@@ -251,8 +280,10 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         value = getattr(module, tensor_name)
         original = Parameter(value.detach()) if value.requires_grad else value
     else:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
-                         "terms of a sequence of tensors.")
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
+            "terms of a sequence of tensors."
+        )
     delattr(module.__class__, tensor_name)
     del module.parametrizations[tensor_name]
     _register(module, tensor_name, original)

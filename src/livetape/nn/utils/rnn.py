@@ -9,8 +9,16 @@ from typing import Any, NamedTuple
 from livetape import dtypes, ops
 from livetape.tensor import Tensor
 
-__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
-           "pad_sequence", "unpack_sequence", "unpad_sequence"]
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
 
 
 class PackedSequence_(NamedTuple):
@@ -29,8 +37,9 @@ class PackedSequence(PackedSequence_):
     ``sorted_indices`` and ``unsorted_indices`` lead there and back, if they were not so from the start.
     """
 
-    def __new__(cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None,
-                unsorted_indices: Any = None) -> Any:
+    def __new__(
+        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None
+    ) -> Any:
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:
@@ -38,10 +47,12 @@ class PackedSequence(PackedSequence_):
                 raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
         elif batch_sizes.device.type != "cpu":
-            raise ValueError("batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
-                             "manually. They should be instantiated by functions like pack_sequence and "
-                             "pack_padded_sequences in nn.utils.rnn. https://pytorch.org/docs/stable/nn.html"
-                             "#torch.nn.utils.rnn.pack_sequence")
+            raise ValueError(
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
+                "manually. They should be instantiated by functions like pack_sequence and "
+                "pack_padded_sequences in nn.utils.rnn. https://pytorch.org/docs/stable/nn.html"
+                "#torch.nn.utils.rnn.pack_sequence"
+            )
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
@@ -110,8 +121,9 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     return None if permutation is None else ops.argsort(permutation)
 
 
-def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
-                         enforce_sorted: bool = True) -> PackedSequence:
+def pack_padded_sequence(
+    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
     """Pack a tensor of padded sequences, (T, B, *) or (B, T, *), of the given lengths."""
     counts = [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
     order = None
@@ -121,15 +133,19 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     if batch_first:
         input = input.transpose(0, 1)
     if len(counts) != input.size(1):
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} "
-                           f"(batch_size={input.size(1)})")
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size={input.size(1)})"
+        )
     if any(a < b for a, b in itertools.pairwise(counts)):
-        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
-                           "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
-                           "requirement if you do not need ONNX exportability.")
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
+            "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
+            "requirement if you do not need ONNX exportability."
+        )
     if counts and counts[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is "
-                           "<= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
     indices = None
     if order is not None:
         indices = ops.tensor(order, dtype=dtypes.int64)
@@ -140,19 +156,22 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     return PackedSequence(data, ops.tensor(sizes, dtype=dtypes.int64), indices, None)
 
 
-def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
-                        total_length: int | None = None) -> tuple[Tensor, Tensor]:
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Tensor, Tensor]:
     """The padded tensor of packed sequences, and their lengths."""
     sizes = sequence.batch_sizes.tolist()
     longest = len(sizes)
     if total_length is not None:
         if total_length < longest:
-            raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but "
-                             f"got total_length={total_length} and max sequence length being {longest}")
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in input, but "
+                f"got total_length={total_length} and max sequence length being {longest}"
+            )
     lengths = [sum(size > i for size in sizes) for i in range(sizes[0])]
     steps, start = [], 0
     for size in sizes:
-        step = sequence.data[start:start + size]
+        step = sequence.data[start : start + size]
         start += size
         if size < sizes[0]:
             rest = ops.full((sizes[0] - size, *step.shape[1:]), padding_value, dtype=step.dtype)
@@ -167,12 +186,14 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     return padded, found
 
 
-def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
-                 padding_side: str = "right") -> Tensor:
+def pad_sequence(
+    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
     """Stack sequences (L, *) of different lengths, padded to the longest: (T, B, *) or (B, T, *)."""
     if not isinstance(sequences, Iterable):
-        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
-                           f"{type(sequences)}")
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     found = list(sequences.unbind(0)) if isinstance(sequences, Tensor) else list(sequences)
@@ -190,7 +211,7 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The sequences of a padded tensor, without the padding."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [rows[i, :int(n)] for i, n in enumerate(lengths.tolist())]
+    return [rows[i, : int(n)] for i, n in enumerate(lengths.tolist())]
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:

@@ -22,8 +22,9 @@ class SpectralNorm:
         self.name = name
         self.dim = dim
         if n_power_iterations <= 0:
-            raise ValueError("Expected n_power_iterations to be positive, but "
-                             f"got n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
         self.n_power_iterations = n_power_iterations
         self.eps = eps
 
@@ -74,8 +75,9 @@ class SpectralNorm:
         return hook
 
 
-def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
-                  dim: int | None = None) -> Any:
+def spectral_norm(
+    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Any:
     """Divide a weight by its spectral norm before every forward (Miyato et al. 2018)."""
     if dim is None:
         dim = 1 if isinstance(module, _ConvTransposeNd) else 0

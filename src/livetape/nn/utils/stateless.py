@@ -17,8 +17,10 @@ _ABSENT = object()
 def _tied_names(module: Any) -> dict[str, set[str]]:
     """For every name of a tensor the names of the same tensor."""
     groups: dict[int, set[str]] = {}
-    for name, tensor in [*module.named_parameters(remove_duplicate=False),
-                         *module.named_buffers(remove_duplicate=False)]:
+    for name, tensor in [
+        *module.named_parameters(remove_duplicate=False),
+        *module.named_buffers(remove_duplicate=False),
+    ]:
         groups.setdefault(id(tensor), set()).add(name)
     return {name: group for group in groups.values() for name in group}
 
@@ -36,8 +38,9 @@ def swapped(module: Any, tensors: dict[str, Any], tie_weights: bool = True, stri
         if missing:
             text.append("Missing key(s): {}.".format(", ".join(repr(name) for name in missing)))
         if text:
-            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(),
-                                                                                  "\n\t".join(text)))
+            raise RuntimeError(
+                "Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(text))
+            )
     wanted = dict(tensors)
     if tie_weights:
         for name, tensor in tensors.items():
@@ -45,8 +48,10 @@ def swapped(module: Any, tensors: dict[str, Any], tie_weights: bool = True, stri
                 if other not in wanted:
                     wanted[other] = tensor
                 elif other != name and tensors[other] is not tensor:
-                    raise ValueError(f"functional_call got multiple values for keys {sorted([name, other])}, which are "
-                                     "tied. Consider using tie_weights=False")
+                    raise ValueError(
+                        f"functional_call got multiple values for keys {sorted([name, other])}, which are "
+                        "tied. Consider using tie_weights=False"
+                    )
     undo: list[Any] = []
     try:
         for name, tensor in wanted.items():
@@ -71,8 +76,15 @@ def swapped(module: Any, tensors: dict[str, Any], tie_weights: bool = True, stri
                 place[leaf] = tensor
 
 
-def call_swapped(module: Any, tensors: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
-                 tie_weights: bool = True, strict: bool = False) -> Any:
+def call_swapped(
+    module: Any,
+    tensors: dict[str, Any],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """The module's result with other parameters and buffers."""
     if args is None:
         args = ()
@@ -82,10 +94,21 @@ def call_swapped(module: Any, tensors: dict[str, Any], args: Any = None, kwargs:
         return module(*args, **(kwargs or {}))
 
 
-def functional_call(module: Any, parameters_and_buffers: dict[str, Any], args: Any = None,
-                    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
+def functional_call(
+    module: Any,
+    parameters_and_buffers: dict[str, Any],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """Deprecated name of ``torch.func.functional_call``."""
-    warnings.warn("`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a "
-                  "future version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in "
-                  "replacement.", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a "
+        "future version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in "
+        "replacement.",
+        FutureWarning,
+        stacklevel=2,
+    )
     return call_swapped(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
