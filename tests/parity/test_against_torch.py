@@ -28,23 +28,25 @@ from samples import Sample, everything  # noqa: E402
 SAMPLES = everything()
 
 
-def to_tensors(library: Any, value: Any, leaves: list[Any]) -> Any:
+def to_tensors(library: Any, value: Any, leaves: list[Any], grad: bool) -> Any:
     if isinstance(value, np.ndarray):
         tensor = library.from_numpy(value.copy())
-        if value.dtype.kind in "fc":
+        if grad and value.dtype.kind in "fc":
             tensor.requires_grad_()
             leaves.append(tensor)
         return tensor
     if isinstance(value, (list, tuple)):
-        return type(value)(to_tensors(library, v, leaves) for v in value)
+        return type(value)(to_tensors(library, v, leaves, grad) for v in value)
     return value
 
 
 def run(library: Any, sample: Sample) -> tuple[list[Any], list[Any]]:
     """The outputs of a sample, and the gradients of its leaves for a fixed cotangent."""
     leaves: list[Any] = []
-    args = to_tensors(library, sample.args, leaves)
-    kwargs = {k: to_tensors(library, v, leaves) for k, v in sample.kwargs.items()}
+    args = to_tensors(library, sample.args, leaves, sample.grad)
+    kwargs = {k: to_tensors(library, v, leaves, sample.grad) for k, v in sample.kwargs.items()}
+    if sample.fn.endswith("_") and sample.grad:  # a leaf must not be changed in place
+        args = (args[0] * 1, *args[1:])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out = reduce(getattr, sample.fn.split("."), library)(*args, **kwargs)
@@ -76,10 +78,26 @@ def same(want: Any, got: Any) -> None:
         return
     assert str(got.dtype) == str(want.dtype)
     assert tuple(got.shape) == tuple(want.shape)
-    np.testing.assert_allclose(got.detach().numpy(), want.detach().resolve_conj().numpy(), rtol=1e-7, atol=1e-9)
+    close = (
+        {"rtol": 2e-6, "atol": 1e-6} if want.dtype in (torch.float32, torch.complex64) else {"rtol": 1e-7, "atol": 1e-9}
+    )
+    np.testing.assert_allclose(got.detach().numpy(), want.detach().resolve_conj().numpy(), **close)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=[f"{i}-{s!r}" for i, s in enumerate(SAMPLES)])
+def known_differences() -> dict[str, str]:
+    lines = (Path(__file__).parent / "known_differences.txt").read_text().splitlines()
+    return {name: reason for name, reason in (line.rsplit(": ", 1) for line in lines if line and line[0] != "#")}
+
+
+KNOWN = known_differences()
+
+
+def parameter(i: int, sample: Sample) -> Any:
+    marks = [pytest.mark.xfail(reason=KNOWN[repr(sample)], strict=False)] if repr(sample) in KNOWN else []
+    return pytest.param(sample, id=f"{i}-{sample!r}", marks=marks)
+
+
+@pytest.mark.parametrize("sample", [parameter(i, s) for i, s in enumerate(SAMPLES)])
 def test_sample(sample: Sample) -> None:
     want, want_grads = run(torch, sample)
     got, got_grads = run(livetape, sample)
@@ -101,7 +119,11 @@ def reference() -> Iterator[runner.Worker]:
     worker.stop()
 
 
-@pytest.mark.parametrize("case", runner.load_cases(), ids=lambda case: case["id"])
+# records of what is right where torch is wrong have no place here
+RECORDED = [case for case in runner.load_cases() if case["group"] not in ("report_right", "report_wording")]
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["id"])
 def test_record_holds(case: dict[str, Any], reference: runner.Worker) -> None:
     reason = compare.difference(case, reference.run(case["source"]))
     assert reason is None, reason

@@ -44,7 +44,7 @@ SAMPLES: list[Sample] = [
     *[Sample("mv", "mv", p) for p in [(_n(3, 4), _n(4)), (_n(0, 3), _n(3)), (_n(4, 3).T, _n(4)), (_c(2, 3), _c(3))]],
     *[Sample("dot", "dot", p) for p in [(_n(4), _n(4)), (_n(0), _n(0)), (_n(8)[::2], _n(4)), (_c(3), _c(3))]],
     Sample("vdot", "vdot", (_c(3), _c(3))),
-    Sample("dot", "vdot", (_n(3), _n(3))),
+    Sample("vdot", "vdot", (_n(3), _n(3))),
     *[Sample("bmm", "bmm", p) for p in _BATCHES],
     *[Sample(key, "bmm", p) for key in ("bmm.nt", "bmm.tn") for p in _BATCHES[:1]],
     *[

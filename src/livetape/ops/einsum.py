@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.tensor import TensorBase, shape_of
-from livetape.ops import diagonal as diagonals
 from livetape.ops import products, reduce
 from livetape.ops import shape as shapes
 from livetape.ops.arithmetic import mul
+from livetape.ops.diagonal import diagonal
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
@@ -122,7 +122,7 @@ def _without_repeats(operand: _Operand) -> None:
             raise RuntimeError(
                 f"einsum(): subscript {label} is repeated for operand but the sizes don't match, {size[j]} != {size[i]}"
             )
-        operand.tensor = diagonals.diagonal(operand.tensor, 0, i, j)
+        operand.tensor = diagonal(operand.tensor, 0, i, j)
         operand.labels = [l for k, l in enumerate(operand.labels) if k not in (i, j)] + [label]
 
 

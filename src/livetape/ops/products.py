@@ -185,7 +185,7 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, vdot, input, other)
     _check_vectors(input, other)
-    return (VDOT if input.dtype.is_complex else DOT).apply((input, other))
+    return VDOT.apply((input, other))
 
 
 def _check_vectors(x: Any, y: Any) -> None:
