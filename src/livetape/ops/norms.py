@@ -25,7 +25,7 @@ def _var_backward(grad: Any, self: Any, dim: Any, correction: float, keepdim: bo
     grad = kept(grad, size, dim, keepdim)
     apart = self - MEAN_DIM.apply((self, dim, True, None))
     freedom = kernels.count_over(size, dim) - correction
-    if freedom <= 0 and dim is None:  # torch makes this difference between the whole and a dimension
+    if freedom <= 0 and (dim is None or len(dim) == len(size)):  # torch tells the whole from a dimension
         return grad * where(apart == 0, math.nan, math.inf)
     return grad * (math.inf if freedom == 0 else 2.0 / freedom) * apart
 
