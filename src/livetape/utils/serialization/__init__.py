@@ -1,0 +1,5 @@
+"""Settings of saving and loading (source: ``torch.utils.serialization``)."""
+
+from __future__ import annotations
+
+from livetape.utils.serialization import config
