@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from livetape import dtypes, gradients, ops, printing
+from livetape import storage as storages
 from livetape._tape.backward import backward_from
 from livetape._tape.modes import is_inferring
 from livetape._tape.tensor import (
@@ -63,6 +64,8 @@ class Tensor(Methods):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if type(value) is not bool:
+            raise RuntimeError("requires_grad must be a bool")
         if self.node is not None and needs_gradient(self):
             if value:
                 return
@@ -81,6 +84,11 @@ class Tensor(Methods):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set ``requires_grad`` in place (source: ``torch.Tensor.requires_grad_``)."""
+        if type(requires_grad) is not bool:
+            raise TypeError(
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                f"{type(requires_grad).__name__}"
+            )
         if self.node is not None and needs_gradient(self) and not requires_grad:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
@@ -304,11 +312,7 @@ class Tensor(Methods):
         >>> x.grad
         tensor([2., 4.])
         """
-        if (
-            gradient is None
-            and inputs is None
-            and backward_from(self, create_graph if retain_graph is None else bool(retain_graph), bool(create_graph))
-        ):
+        if gradient is None and inputs is None and not create_graph and backward_from(self, bool(retain_graph), False):
             return
         gradients.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -389,10 +393,20 @@ class Tensor(Methods):
         return casting.item(self)
 
     def __float__(self) -> float:
-        return float(self._scalar())
+        value = self._scalar()
+        if isinstance(value, complex):
+            if value.imag != 0:
+                raise RuntimeError("value cannot be converted to type double without overflow")
+            value = value.real
+        return float(value)
 
     def __int__(self) -> int:
-        return int(self._scalar())
+        value = self._scalar()
+        if isinstance(value, complex):
+            if value.imag != 0:
+                raise RuntimeError("value cannot be converted to type int64_t without overflow")
+            value = value.real
+        return int(value)
 
     def __complex__(self) -> complex:
         return complex(self._scalar())
@@ -440,7 +454,7 @@ class Tensor(Methods):
             )
         if id(self) in memo:
             return memo[id(self)]
-        twin = _like(type(self), self.array.copy("K"), self)
+        twin = _like(type(self), _array_copy(self, memo), self)
         memo[id(self)] = twin
         twin.recorded = self.recorded
         if self._gradient is not None:
@@ -462,6 +476,10 @@ class Tensor(Methods):
 
     def __dir__(self) -> list[str]:
         return sorted(set(super().__dir__()) - _INTERNAL)
+
+    untyped_storage = storages.untyped_storage
+    storage = storages.storage
+    _typed_storage = storages.typed_storage
 
     @classmethod
     def _make_subclass(cls, subclass: Any, data: Any, require_grad: bool = False) -> Any:
@@ -487,6 +505,21 @@ _INTERNAL = {"array", "base", "creation", "extras", "inference", "node", "record
 def _deepcopy(value: Any, memo: dict[int, Any]) -> Any:
     """A deep copy of an attribute of a tensor."""
     return copy.deepcopy(value, memo)
+
+
+def _array_copy(tensor: Any, memo: dict[Any, Any]) -> Any:
+    """A copy of a tensor's memory for ``copy.deepcopy``: tensors that share memory have copies that share theirs."""
+    array = tensor.array
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    known = memo.get(("memory", id(root)))
+    if known is None:
+        if not root.flags.forc or (tensor.base is None and root.nbytes != array.nbytes):
+            return array.copy("K")
+        known = memo["memory", id(root)] = root.copy("K")
+    offset = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    return np.ndarray(array.shape, array.dtype, known.data, offset, array.strides)
 
 
 def _like(cls: Any, array: Any, source: Any) -> Any:
