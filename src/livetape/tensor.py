@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 import weakref
 from collections import OrderedDict
@@ -209,8 +210,11 @@ class Tensor(Methods):
 
     def stride(self, dim: int | None = None) -> Any:
         """The distance in memory, in elements, between neighbours along each dimension (source: ``torch.Tensor.stride``)."""
-        itemsize = self.array.itemsize
-        found = tuple(s // itemsize for s in self.array.strides)
+        array = self.array
+        if array.size:
+            found = tuple([s // array.itemsize for s in array.strides])
+        else:  # NumPy gives an empty array zeros
+            found = tuple([math.prod([max(n, 1) for n in array.shape[i + 1 :]]) for i in range(array.ndim)])
         return found if dim is None else found[dim]
 
     def storage_offset(self) -> int:
@@ -472,7 +476,7 @@ class Tensor(Methods):
     def __reduce_ex__(self, protocol: Any) -> Any:
         state = dict(self.__dict__) or None
         cls = None if type(self) is Tensor else type(self)  # torch's name of the class is no place to import it from
-        return (rebuild_tensor, (cls, np.ascontiguousarray(self.array), self.dtype.name, needs_gradient(self), state))
+        return (rebuild_tensor, (cls, self.array, self.dtype.name, needs_gradient(self), state))
 
     def __dir__(self) -> list[str]:
         return sorted(set(super().__dir__()) - _INTERNAL)
