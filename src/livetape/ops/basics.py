@@ -32,8 +32,8 @@ def ones_like(grad: Any) -> Any:
 
 
 # ---------------------------------------------------------------- copies and casts
-CLONE = row("clone", lambda self: self.copy("K"), self=lambda grad: grad)
-TO_COPY = row("to_copy", lambda self, dtype: _cast(self, dtype), self=lambda grad: grad)
+CLONE = row("clone", lambda self: self.copy("K"), linear=True, batch="any", self=lambda grad: grad)
+TO_COPY = row("to_copy", lambda self, dtype: _cast(self, dtype), linear=True, batch="any", self=lambda grad: grad)
 
 
 def _cast(array: Any, kind: dtype) -> Any:
@@ -99,9 +99,18 @@ SUM_TO = row(
     lambda self, size: _sum_to(self, size),
     node="SumToSizeBackward0",
     key="sum_to_size",
+    linear=True,
+    batch="sum_to",
     self=lambda grad, self_size: EXPAND.apply((grad, self_size)),
 )
-EXPAND = row("expand", expanded, params="self size", view=True, self=lambda grad, self_size: sum_to(grad, self_size))
+EXPAND = row(
+    "expand",
+    expanded,
+    params="self size",
+    view=True,
+    batch="expand",
+    self=lambda grad, self_size: sum_to(grad, self_size),
+)
 
 
 def sum_to(input: Any, size: Any) -> Any:
@@ -143,7 +152,7 @@ def _laid_out(self: Any, layout: Any) -> Any:
     return made
 
 
-LAID_OUT = row("clone", _laid_out, key="clone.layout", self=lambda grad: grad)
+LAID_OUT = row("clone", _laid_out, key="clone.layout", linear=True, batch="layout", self=lambda grad: grad)
 
 
 def clone_as(input: Any, layout: Any) -> Any:
@@ -176,6 +185,7 @@ AS_STRIDED = row(
     "as_strided",
     lambda self, size, stride, storage_offset, layout: _strided(self, size, stride, storage_offset),
     view=True,
+    batch="strided",
     self=lambda grad, self_size, layout, size, stride, storage_offset: AS_STRIDED_BACKWARD.apply(
         (grad, self_size, layout, size, stride, storage_offset)
     ),
@@ -184,6 +194,8 @@ AS_STRIDED_BACKWARD = row(
     "as_strided_backward",
     _scatter_strided,
     tensors="grad",
+    linear=True,
+    batch="strided_backward",
     grad=lambda grad, layout, size, stride, storage_offset: AS_STRIDED.apply(
         (clone_as(grad, layout), size, stride, storage_offset, layout)
     ),
@@ -226,6 +238,7 @@ COPY = row(
     lambda self, src: np.broadcast_to(src, self.shape),
     tensors="self src",
     node="CopyBackwards",
+    batch="broadcast",
     self=lambda grad: zeros_like(grad),
     src=lambda grad: grad,
 )

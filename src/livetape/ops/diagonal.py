@@ -35,18 +35,23 @@ DIAGONAL = row(
     "diagonal",
     _diagonal,
     view=True,
+    batch="dim1 dim2",
     self=lambda grad, self_size, offset, dim1, dim2: DIAGONAL_BACKWARD.apply((grad, self_size, offset, dim1, dim2)),
 )
 DIAGONAL_BACKWARD = row(
     "diagonal_backward",
     _place_diagonal,
     tensors="grad",
+    linear=True,
+    batch="size dim1 dim2",
     grad=lambda grad, offset, dim1, dim2: DIAGONAL.apply((grad, offset, dim1, dim2)),
 )
 DIAGONAL_COPY = row(
     "diagonal_copy",
     lambda self, offset, dim1, dim2: self.diagonal(offset, dim1, dim2).copy(),
     node="DiagonalBackward0_copy",
+    linear=True,
+    batch="dim1 dim2",
     self=lambda grad, self_size, offset, dim1, dim2: DIAGONAL_BACKWARD.apply((grad, self_size, offset, dim1, dim2)),
 )
 
@@ -94,7 +99,11 @@ def _diag_embed(self: Any, offset: int, dim1: int, dim2: int) -> Any:
 
 
 DIAG_EMBED = row(
-    "diag_embed", _diag_embed, self=lambda grad, offset, dim1, dim2: DIAGONAL.apply((grad, offset, dim1, dim2))
+    "diag_embed",
+    _diag_embed,
+    linear=True,
+    batch="dim1 dim2",
+    self=lambda grad, offset, dim1, dim2: DIAGONAL.apply((grad, offset, dim1, dim2)),
 )
 
 
@@ -143,6 +152,8 @@ DIAGONAL_SCATTER = row(
     "diagonal_scatter",
     _with_diagonal,
     tensors="self src",
+    linear=True,
+    batch="dim1 dim2",
     self=lambda grad, src_size, offset, dim1, dim2: DIAGONAL_SCATTER.apply(
         (grad, grad.new_zeros(src_size), offset, dim1, dim2)
     ),
@@ -179,11 +190,15 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 TRIL = row(
     "tril",
     lambda self, diagonal: in_order(np.tril(self, diagonal)),
+    linear=True,
+    batch="any",
     self=lambda grad, diagonal: TRIL.apply((grad, diagonal)),
 )
 TRIU = row(
     "triu",
     lambda self, diagonal: in_order(np.triu(self, diagonal)),
+    linear=True,
+    batch="any",
     self=lambda grad, diagonal: TRIU.apply((grad, diagonal)),
 )
 
@@ -268,7 +283,13 @@ def _triangle_places(
     return finish(name, found, wanted, device, False, layout, pin_memory)
 
 
-TRACE = row("trace", lambda self: self.trace(), self=lambda grad, self_size: _trace_backward(grad, self_size))
+TRACE = row(
+    "trace",
+    lambda self: self.trace(),
+    linear=True,
+    batch="diagonal_sum",
+    self=lambda grad, self_size: _trace_backward(grad, self_size),
+)
 
 
 def _trace_backward(grad: Any, size: Any) -> Any:
@@ -291,15 +312,24 @@ def trace(input: Any) -> Any:
 
 
 # ---------------------------------------------------------------- turned over
-FLIP = row("flip", lambda self, dims: np.flip(self, dims).copy("K"), self=lambda grad, dims: FLIP.apply((grad, dims)))
+FLIP = row(
+    "flip",
+    lambda self, dims: np.flip(self, dims).copy("K"),
+    linear=True,
+    batch="dims",
+    self=lambda grad, dims: FLIP.apply((grad, dims)),
+)
 ROLL = row(
     "roll",
     lambda self, shifts, dims: in_order(np.roll(self, shifts, dims) if dims else np.roll(self, shifts[0])),
+    linear=True,
     self=lambda grad, shifts, dims: ROLL.apply((grad, tuple([-s for s in shifts]), dims)),
 )
 ROT90 = row(
     "rot90",
     lambda self, k, dims: np.rot90(self, k, dims).copy("K"),
+    linear=True,
+    batch="dims",
     self=lambda grad, k, dims: ROT90.apply((grad, -k, dims)),
 )
 

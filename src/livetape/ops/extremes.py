@@ -39,7 +39,7 @@ def _ties(self: Any, result: Any, dim: Any, keepdim: bool, nan: bool) -> Any:
     return np.true_divide(mask, np.count_nonzero(mask, axis=dim, keepdims=True)).astype(self.dtype)
 
 
-TIES = row("ties", _ties, tensors="self result")
+TIES = row("ties", _ties, tensors="self result", batch="dim")
 
 
 def _shared(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
@@ -53,8 +53,12 @@ def _evenly(grad: Any, self: Any, result: Any) -> Any:
 
 
 # ---------------------------------------------------------------- amax, amin, aminmax
-AMAX = row("amax", lambda self, dim, keepdim: largest.reduce(self, axis=dim, keepdims=keepdim), self=_shared)
-AMIN = row("amin", lambda self, dim, keepdim: smallest.reduce(self, axis=dim, keepdims=keepdim), self=_shared)
+AMAX = row(
+    "amax", lambda self, dim, keepdim: largest.reduce(self, axis=dim, keepdims=keepdim), batch="dim", self=_shared
+)
+AMIN = row(
+    "amin", lambda self, dim, keepdim: smallest.reduce(self, axis=dim, keepdims=keepdim), batch="dim", self=_shared
+)
 
 
 def _both(grads: Any, self: Any, result0: Any, result1: Any, dim: Any, keepdim: bool) -> Any:
@@ -70,6 +74,7 @@ AMINMAX = row(
         largest.reduce(self, axis=dim, keepdims=keepdim),
     ),
     outputs=2,
+    batch="dim",
     self=_both,
 )
 
@@ -163,10 +168,10 @@ def _put(grad: Any, result1: Any, self_size: Any, dim: int, keepdim: bool) -> An
     return put(grad, result1, self_size, dim, keepdim)
 
 
-MAX_ALL = row("max", lambda self: largest.reduce(self, axis=None), node="MaxBackward1", self=_evenly)
-MIN_ALL = row("min", lambda self: smallest.reduce(self, axis=None), node="MinBackward1", self=_evenly)
-MAX_DIM = row("max", _max_dim, key="max.dim", outputs=2, self=_put)
-MIN_DIM = row("min", _min_dim, key="min.dim", outputs=2, self=_put)
+MAX_ALL = row("max", lambda self: largest.reduce(self, axis=None), node="MaxBackward1", batch="total", self=_evenly)
+MIN_ALL = row("min", lambda self: smallest.reduce(self, axis=None), node="MinBackward1", batch="total", self=_evenly)
+MAX_DIM = row("max", _max_dim, key="max.dim", outputs=2, batch="dim", self=_put)
+MIN_DIM = row("min", _min_dim, key="min.dim", outputs=2, batch="dim", self=_put)
 
 
 def _max(
@@ -241,8 +246,8 @@ def _arg(function: Any, self: Any, dim: int | None, keepdim: bool) -> Any:
     return np.asarray(function(self, axis=dim, keepdims=keepdim), np.int64) if self.ndim else np.zeros((), np.int64)
 
 
-ARGMAX = row("argmax", lambda self, dim, keepdim: _arg(np.argmax, self, dim, keepdim))
-ARGMIN = row("argmin", lambda self, dim, keepdim: _arg(np.argmin, self, dim, keepdim))
+ARGMAX = row("argmax", lambda self, dim, keepdim: _arg(np.argmax, self, dim, keepdim), batch="place")
+ARGMIN = row("argmin", lambda self, dim, keepdim: _arg(np.argmin, self, dim, keepdim), batch="place")
 
 
 def _argmax(op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
@@ -291,14 +296,15 @@ def _along(self: Any, dim: int, keepdim: bool, found: tuple[Any, Any]) -> tuple[
     return found
 
 
-MEDIAN = row("median", lambda self: kernels.median_of_all(self, False), self=_evenly)
-NANMEDIAN = row("nanmedian", lambda self: kernels.median_of_all(self, True), self=_evenly)
+MEDIAN = row("median", lambda self: kernels.median_of_all(self, False), batch="total", self=_evenly)
+NANMEDIAN = row("nanmedian", lambda self: kernels.median_of_all(self, True), batch="total", self=_evenly)
 MEDIAN_DIM = row(
     "median",
     lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.median(self, dim, False)),
     node="MedianBackward1",
     key="median.dim",
     outputs=2,
+    batch="dim",
     self=_put,
 )
 NANMEDIAN_DIM = row(
@@ -307,13 +313,21 @@ NANMEDIAN_DIM = row(
     node="NanmedianBackward1",
     key="nanmedian.dim",
     outputs=2,
+    batch="dim",
     self=_put,
 )
-MODE = row("mode", lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.mode(self, dim)), outputs=2, self=_put)
+MODE = row(
+    "mode",
+    lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.mode(self, dim)),
+    outputs=2,
+    batch="dim",
+    self=_put,
+)
 KTHVALUE = row(
     "kthvalue",
     lambda self, k, dim, keepdim: _along(self, dim, keepdim, kernels.kth_by_partition(self, k - 1, dim)),
     outputs=2,
+    batch="dim",
     self=_put,
 )
 

@@ -44,6 +44,8 @@ MM = row(
     small.matmul,
     params="self mat2",
     tensors="self mat2",
+    linear="each",
+    batch="mm",
     self=lambda grad, mat2: MM_NT.apply((grad, mat2)),
     mat2=lambda grad, self: MM_TN.apply((self, grad)),
 )
@@ -53,6 +55,8 @@ MM_NT = row(
     tensors="self mat2",
     key="mm.nt",
     node="MmBackward0",
+    linear="each",
+    batch="mm_nt",
     self=lambda grad, mat2: MM.apply((grad, mat2)),
     mat2=lambda grad, self: MM_TN.apply((grad, self)),
 )
@@ -62,6 +66,8 @@ MM_TN = row(
     tensors="self mat2",
     key="mm.tn",
     node="MmBackward0",
+    linear="each",
+    batch="mm_tn",
     self=lambda grad, mat2: MM_NT.apply((mat2, grad)),
     mat2=lambda grad, self: MM.apply((self, grad)),
 )
@@ -72,6 +78,8 @@ MM_HALF = row(
     tensors="self mat2",
     key="mm.half",
     node="MmBackward0",
+    linear="each",
+    batch="mm",
     self=lambda grad, mat2: MM_NT.apply((grad, mat2)),
     mat2=lambda grad, self: MM_TN.apply((self, grad)),
 )
@@ -137,6 +145,8 @@ MV = row(
     "mv",
     lambda self, vec: _product(self, vec),
     tensors="self vec",
+    linear="each",
+    batch="mv",
     self=lambda grad, vec: _outer(grad, vec),
     vec=lambda grad, self: MV.apply((shapes.t(self), grad)),
 )
@@ -144,6 +154,8 @@ DOT = row(
     "dot",
     lambda self, tensor: _product(self, tensor),
     tensors="self tensor",
+    linear="each",
+    batch="dot",
     self=lambda grad, tensor: grad * tensor,
     tensor=lambda grad, self: grad * self,
 )
@@ -152,6 +164,7 @@ VDOT = row(
     lambda self, other: np.vdot(self, other),
     tensors="self other",
     analytic=False,
+    batch="dot",
     self=lambda grad, other: grad.conj() * other,
     other=lambda grad, self: grad * self,
 )
@@ -257,6 +270,8 @@ BMM = row(
     "bmm",
     lambda self, mat2: _batched(self, mat2),
     tensors="self mat2",
+    linear="each",
+    batch="bmm",
     self=lambda grad, mat2: BMM_NT.apply((grad, mat2)),
     mat2=lambda grad, self: BMM_TN.apply((self, grad)),
 )
@@ -266,6 +281,8 @@ BMM_NT = row(
     tensors="self mat2",
     key="bmm.nt",
     node="BmmBackward0",
+    linear="each",
+    batch="bmm",
     self=lambda grad, mat2: BMM.apply((grad, mat2)),
     mat2=lambda grad, self: BMM_TN.apply((grad, self)),
 )
@@ -275,6 +292,8 @@ BMM_TN = row(
     tensors="self mat2",
     key="bmm.tn",
     node="BmmBackward0",
+    linear="each",
+    batch="bmm",
     self=lambda grad, mat2: BMM_NT.apply((mat2, grad)),
     mat2=lambda grad, self: BMM.apply((self, grad)),
 )
@@ -326,6 +345,7 @@ ADDMM = row(
     "addmm",
     _addmm,
     tensors="self mat1 mat2",
+    batch="add_product",
     self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
     mat1=lambda grad, mat2, alpha: _scaled(MM_NT.apply((grad, mat2)), alpha),
     # the gradient takes the memory layout of the matrix, so that a weight's is contiguous after its t() is undone
@@ -379,6 +399,7 @@ ADDMV = row(
     "addmv",
     lambda self, mat, vec, beta, alpha: _addmm(self, mat, vec, beta, alpha, False),
     tensors="self mat vec",
+    batch="add_product",
     self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
     mat=lambda grad, vec, alpha: _scaled(_outer(grad, vec), alpha),
     vec=lambda grad, mat, alpha: _scaled(MV.apply((shapes.t(mat), grad)), alpha),
@@ -408,6 +429,7 @@ ADDR = row(
     "addr",
     lambda self, vec1, vec2, beta, alpha: _add_outer(self, vec1, vec2, beta, alpha),
     tensors="self vec1 vec2",
+    batch="add_product",
     self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
     vec1=lambda grad, vec2, alpha: _scaled(MV.apply((grad, vec2)), alpha),
     vec2=lambda grad, vec1, alpha: _scaled(MV.apply((shapes.t(grad), vec1)), alpha),
@@ -450,6 +472,7 @@ BADDBMM = row(
     "baddbmm",
     _baddbmm,
     tensors="self batch1 batch2",
+    batch="add_product",
     self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
     batch1=lambda grad, batch2, alpha: _scaled(BMM_NT.apply((grad, batch2)), alpha),
     batch2=lambda grad, batch1, alpha: _scaled(BMM_TN.apply((batch1, grad)), alpha),
@@ -458,6 +481,7 @@ ADDBMM = row(
     "addbmm",
     lambda self, batch1, batch2, beta, alpha: _addbmm(self, batch1, batch2, beta, alpha),
     tensors="self batch1 batch2",
+    batch="add_product",
     self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
     batch1=lambda grad, batch1_size, batch2, alpha: _scaled(
         BMM_NT.apply((_repeated(grad, batch1_size[0]), batch2)), alpha

@@ -23,18 +23,26 @@ def _put(grad: Any, result1: Any, self_size: Any, dim: int) -> Any:
 
 
 # ---------------------------------------------------------------- sort
-SORT = row("sort", lambda self, dim, descending: kernels.sort_as_torch(self, dim, descending), outputs=2, self=_put)
+SORT = row(
+    "sort",
+    lambda self, dim, descending: kernels.sort_as_torch(self, dim, descending),
+    outputs=2,
+    batch="dim",
+    self=_put,
+)
 SORT_STABLE = row(
     "sort",
     lambda self, dim, descending, stable: (kernels.sort if stable else kernels.sort_as_torch)(self, dim, descending),
     node="SortBackward1",
     key="sort.stable",
     outputs=2,
+    batch="dim",
     self=_put,
 )
 ARGSORT = row(
     "argsort",
     lambda self, dim, descending, stable: (kernels.sort if stable else kernels.sort_as_torch)(self, dim, descending)[1],
+    batch="dim",
 )
 
 
@@ -97,7 +105,11 @@ def msort(input: Any, *, out: Any = None) -> Any:
 
 # ---------------------------------------------------------------- topk
 TOPK = row(
-    "topk", lambda self, k, dim, largest, sorted: kernels.topk(self, k, dim, largest, sorted), outputs=2, self=_put
+    "topk",
+    lambda self, k, dim, largest, sorted: kernels.topk(self, k, dim, largest, sorted),
+    outputs=2,
+    batch="dim",
+    self=_put,
 )
 
 
