@@ -41,6 +41,8 @@ PUT = row(
     _put,
     tensors="grad index",
     key="reduce.put",
+    linear=True,
+    batch="size dim",
     grad=lambda grad, index, dim, keepdim: TAKE.apply((grad, index, dim, keepdim)),
 )
 TAKE = row(
@@ -48,6 +50,8 @@ TAKE = row(
     _take,
     tensors="self index",
     key="reduce.take",
+    linear=True,
+    batch="dim",
     self=lambda grad, index, self_size, dim, keepdim: PUT.apply((grad, index, self_size, dim, keepdim)),
 )
 ADD_ALONG = row(
@@ -55,6 +59,8 @@ ADD_ALONG = row(
     _add,
     tensors="grad index",
     key="reduce.add_along",
+    linear=True,
+    batch="size dim",
     grad=lambda grad, index, dim: TAKE_ANY.apply((grad, index, dim)),
 )
 TAKE_ANY = row(
@@ -62,6 +68,8 @@ TAKE_ANY = row(
     lambda self, index, dim: _take(self, index, dim, True),
     tensors="self index",
     key="reduce.take_any",
+    linear=True,
+    batch="dim",
     self=lambda grad, index, self_size, dim: ADD_ALONG.apply((grad, index, self_size, dim)),
 )
 

@@ -21,6 +21,8 @@ DROP = row(
     lambda self, mask: zero_where(mask, self),
     tensors="self mask",
     key="masked_fill.drop",
+    linear=True,
+    batch="broadcast",
     self=lambda grad, mask: dropped(grad, mask),
 )
 
@@ -61,6 +63,8 @@ WHERE = row(
     "where",
     _where,
     tensors="condition self other",
+    linear=True,
+    batch="broadcast",
     self=lambda grad, condition, self_size: sum_to(where(condition, grad, 0), self_size),
     other=lambda grad, condition, other_size: sum_to(where(condition, 0, grad), other_size),
 )

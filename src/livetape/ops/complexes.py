@@ -131,6 +131,8 @@ COMPLEX_ROW = row(
     _joined,
     tensors="real imag",
     analytic=False,
+    linear=True,
+    batch="broadcast",
     real=lambda grad, real_size: sum_to(_real_of(grad), real_size),
     imag=lambda grad, imag_size: sum_to(imag(grad), imag_size),
 )
@@ -139,6 +141,7 @@ POLAR = row(
     _from_polar,
     tensors="abs angle",
     analytic=False,
+    batch="broadcast",
     abs=lambda grad, result, abs_size: sum_to(_real_of(conj(grad) * sgn(result)), abs_size),
     angle=lambda grad, result, angle_size: sum_to(_real_of(conj(grad) * (result * 1j)), angle_size),
 )

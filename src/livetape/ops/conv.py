@@ -84,7 +84,13 @@ def _to_bias(grad: Any) -> Any:
 
 
 CONVOLUTION = row(
-    "convolution", _convolution, tensors="input weight bias", input=_to_input, weight=_to_weight, bias=_to_bias
+    "convolution",
+    _convolution,
+    tensors="input weight bias",
+    batch="convolution",
+    input=_to_input,
+    weight=_to_weight,
+    bias=_to_bias,
 )
 
 
@@ -107,6 +113,8 @@ WEIGHT_GRADIENT = row(
         grad_output, input, kernel, stride, padding, dilation, groups
     ),
     tensors="grad_output input",
+    linear="each",
+    batch="convolution_backward",
     grad_output=_back_to_output,
     input=_back_to_input,
 )

@@ -95,6 +95,7 @@ AS_STRIDED_SCATTER = row(
     "as_strided_scatter",
     _with_strided,
     tensors="self src",
+    linear=True,
     self=lambda grad, src_size, size, stride, storage_offset: AS_STRIDED_SCATTER.apply(
         (grad, grad.new_zeros(src_size), size, stride, storage_offset)
     ),

@@ -222,7 +222,13 @@ def _like(
     array = options.empty_like(name, input, wanted, memory_format)
     if value is not None:
         _filled(array, value, wanted)
-    return finish(name, array, wanted, device, requires_grad, layout, pin_memory)
+    return _alike(input, finish(name, array, wanted, device, requires_grad, layout, pin_memory))
+
+
+def _alike(like: Any, made: Any) -> Any:
+    """The new tensor; where a transform has changed what ``like`` is, changed in the same way."""
+    array = like.array
+    return made if type(array) is np.ndarray or not hasattr(array, "alike") else array.alike(made)
 
 
 # ---------------------------------------------------------------- of another tensor's dtype
@@ -238,9 +244,8 @@ def new_zeros(
 ) -> Any:
     """Zeros of the given size and this tensor's dtype (source: ``torch.Tensor.new_zeros``)."""
     kind = kind_of("new_zeros", dtype, self.dtype)
-    return finish(
-        "new_zeros", np.zeros(sizes("new_zeros", args, size), kind.np), kind, device, requires_grad, layout, pin_memory
-    )
+    array = np.zeros(sizes("new_zeros", args, size), kind.np)
+    return _alike(self, finish("new_zeros", array, kind, device, requires_grad, layout, pin_memory))
 
 
 def new_ones(
@@ -255,9 +260,8 @@ def new_ones(
 ) -> Any:
     """Ones of the given size and this tensor's dtype (source: ``torch.Tensor.new_ones``)."""
     kind = kind_of("new_ones", dtype, self.dtype)
-    return finish(
-        "new_ones", np.ones(sizes("new_ones", args, size), kind.np), kind, device, requires_grad, layout, pin_memory
-    )
+    array = np.ones(sizes("new_ones", args, size), kind.np)
+    return _alike(self, finish("new_ones", array, kind, device, requires_grad, layout, pin_memory))
 
 
 def new_empty(
@@ -272,9 +276,8 @@ def new_empty(
 ) -> Any:
     """A tensor of the given size and this tensor's dtype, not set (source: ``torch.Tensor.new_empty``)."""
     kind = kind_of("new_empty", dtype, self.dtype)
-    return finish(
-        "new_empty", np.empty(sizes("new_empty", args, size), kind.np), kind, device, requires_grad, layout, pin_memory
-    )
+    array = np.empty(sizes("new_empty", args, size), kind.np)
+    return _alike(self, finish("new_empty", array, kind, device, requires_grad, layout, pin_memory))
 
 
 def new_full(
@@ -291,15 +294,8 @@ def new_full(
     """A tensor of this one's dtype filled with a number (source: ``torch.Tensor.new_full``)."""
     value = number_of("new_full", fill_value, "fill_value", 2)
     kind = kind_of("new_full", dtype, self.dtype)
-    return finish(
-        "new_full",
-        _filled(np.empty(sizes("new_full", (size,)), kind.np), value, kind),
-        kind,
-        device,
-        requires_grad,
-        layout,
-        pin_memory,
-    )
+    array = _filled(np.empty(sizes("new_full", (size,)), kind.np), value, kind)
+    return _alike(self, finish("new_full", array, kind, device, requires_grad, layout, pin_memory))
 
 
 def new_empty_strided(
@@ -606,6 +602,7 @@ FILL = row(
     "fill",
     lambda self, value: np.broadcast_to(scalar_array(value, _kind_like(self)), self.shape),
     inplace_node="FillBackward2",
+    batch="any",
     self=lambda grad: zeros_like(grad),
 )
 FILL_TENSOR = row(
@@ -615,6 +612,8 @@ FILL_TENSOR = row(
     node="FillBackward1",
     inplace_node="FillBackward3",
     key="fill.tensor",
+    linear=True,
+    batch="fill",
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad.sum(),
 )
@@ -647,7 +646,7 @@ def _need_0d(value: Any) -> None:
         )
 
 
-ZERO = row("zero", lambda self: np.zeros_like(self), self=lambda grad: zeros_like(grad))
+ZERO = row("zero", lambda self: np.zeros_like(self), batch="any", self=lambda grad: zeros_like(grad))
 
 
 def zero_(self: Any) -> Any:

@@ -21,6 +21,8 @@ EMBEDDING_BACKWARD = row(
         grad_output, indices, num_weights, padding_idx, scale_grad_by_freq
     ),
     tensors="grad_output indices",
+    linear=True,
+    batch="embedding_backward",
     grad_output=lambda grad, indices, num_weights, padding_idx, scale_grad_by_freq: _looked_up(
         grad, indices, num_weights, padding_idx, scale_grad_by_freq
     ),
@@ -42,6 +44,8 @@ EMBEDDING = row(
     "embedding",
     lambda weight, indices, padding_idx, scale_grad_by_freq: kernels.lookup(weight, indices),
     tensors="weight indices",
+    linear=True,
+    batch="embedding",
     weight=lambda grad, weight_size, indices, padding_idx, scale_grad_by_freq: EMBEDDING_BACKWARD.apply(
         (grad, indices, weight_size[0], padding_idx, scale_grad_by_freq)
     ),

@@ -69,6 +69,8 @@ def _narrowed(input: Any, dim: Any, start: Any, length: Any, copies: bool = Fals
 NARROW_COPY = row(
     "narrow_copy",
     lambda self, dim, start, end: self[(slice(None),) * dim + (slice(start, end),)].copy(),
+    linear=True,
+    batch="dim",
     self=lambda grad, self_size, dim, start, end: SLICE.formulas[0].fn(grad, self_size, dim, start, end, 1),
 )
 
@@ -101,6 +103,8 @@ INDEX_SELECT = row(
     "index_select",
     _take_slices,
     tensors="self index",
+    linear=True,
+    batch="index_select",
     self=lambda grad, self_size, dim, index: INDEX_SELECT_BACKWARD.apply((grad, self_size, dim, index)),
 )
 INDEX_SELECT_BACKWARD = row(
@@ -108,6 +112,8 @@ INDEX_SELECT_BACKWARD = row(
     _add_slices,
     tensors="grad index",
     node="IndexAddBackward0",
+    linear=True,
+    batch="index_select_backward",
     grad=lambda grad, dim, index: INDEX_SELECT.apply((grad, dim, index)),
 )
 
@@ -152,6 +158,8 @@ GATHER = row(
     "gather",
     lambda self, dim, index: _gathered(self, dim, index),
     tensors="self index",
+    linear=True,
+    batch="dim",
     self=lambda grad, self_size, dim, index: GATHER_BACKWARD.apply((grad, self_size, dim, index)),
 )
 GATHER_BACKWARD = row(
@@ -159,6 +167,8 @@ GATHER_BACKWARD = row(
     lambda grad, size, dim, index: add_along(np.zeros(size, grad.dtype), dim, index, grad),
     tensors="grad index",
     node="ScatterAddBackward0",
+    linear=True,
+    batch="size dim",
     grad=lambda grad, dim, index: GATHER.apply((grad, dim, index)),
 )
 
@@ -248,6 +258,7 @@ TAKE = row(
     "take",
     lambda self, index: self.reshape(-1)[index] if index.ndim else self.reshape(-1)[int(index), ...].copy(),
     tensors="self index",
+    linear=True,
     self=lambda grad, self_size, index: TAKE_BACKWARD.apply((grad, self_size, index)),
 )
 TAKE_BACKWARD = row(
@@ -255,6 +266,7 @@ TAKE_BACKWARD = row(
     lambda grad, size, index: add_at(np.zeros(size, grad.dtype).reshape(-1), (index,), grad).reshape(size),
     tensors="grad index",
     node="PutBackward0",
+    linear=True,
     grad=lambda grad, index: TAKE.apply((grad, index)),
 )
 
@@ -305,6 +317,8 @@ MASKED_SELECT = row(
     "masked_select",
     _select_masked,
     tensors="self mask",
+    linear=True,
+    batch="masked_select",
     self=lambda grad, self_size, mask: _masked_select_backward(grad, self_size, mask),
 )
 MASKED_PLACE = row(
@@ -312,6 +326,7 @@ MASKED_PLACE = row(
     _put_selected,
     tensors="grad mask",
     node="MaskedScatterBackward0",
+    linear=True,
     grad=lambda grad, mask: MASKED_SELECT.apply((grad, mask)),
 )
 

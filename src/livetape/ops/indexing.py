@@ -36,6 +36,8 @@ INDEX = row(
     "index",
     lambda self, indices: _gather(self, indices),
     tensors="self indices",
+    linear=True,
+    batch="index",
     self=lambda grad, self_size, indices: INDEX_BACKWARD.apply((grad, self_size, indices)),
 )
 INDEX_BACKWARD = row(
@@ -43,12 +45,16 @@ INDEX_BACKWARD = row(
     lambda grad, size, indices: _put_back(grad, size, indices),
     tensors="grad indices",
     node="IndexPutBackward0",
+    linear=True,
+    batch="index_backward",
     grad=lambda grad, indices: INDEX.apply((grad, indices)),
 )
 INDEX_PUT = row(
     "index_put",
     lambda self, indices, values, accumulate: _index_put(self, indices, values, accumulate),
     tensors="self indices values",
+    linear=True,
+    batch="index_put",
     self=lambda grad, indices, accumulate: grad if accumulate else INDEX_ZERO.apply((grad, indices)),
     values=lambda grad, indices, values_size: sum_to(INDEX.apply((grad, indices)), values_size),
 )
@@ -57,6 +63,8 @@ INDEX_ZERO = row(
     lambda self, indices: _index_zero(self, indices),
     tensors="self indices",
     key="index_put.zero",
+    linear=True,
+    batch="index_zero",
     self=lambda grad, indices: INDEX_ZERO.apply((grad, indices)),
 )
 

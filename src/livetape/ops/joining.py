@@ -72,6 +72,8 @@ CAT = row(
     _cat,
     tensors="inputs",
     listed=True,
+    linear=True,
+    batch="dim",
     inputs=lambda grad, inputs_size, dim: _cat_backward(grad, inputs_size, dim),
 )
 STACK = row(
@@ -79,6 +81,8 @@ STACK = row(
     lambda inputs, dim: _stack(inputs, dim),
     tensors="inputs",
     listed=True,
+    linear=True,
+    batch="dim",
     inputs=lambda grad, inputs_size, dim: list(UNBIND.apply((grad, dim))),
 )
 
@@ -101,7 +105,7 @@ def _unbind_backward(grads: Any, self_size: Any, dim: int) -> Any:
     return STACK.apply(([zeros(size, kind) if g is None else g for g in grads], dim))
 
 
-UNBIND = row("unbind", _slices_of, view=True, outputs=0, self=_unbind_backward)
+UNBIND = row("unbind", _slices_of, view=True, outputs=0, batch="dim", self=_unbind_backward)
 
 
 def tensor_list(name: str, tensors: Any) -> Any:
@@ -318,6 +322,7 @@ BLOCK_DIAG = row(
     lambda inputs: _block_diag([a.reshape((1,) * (2 - a.ndim) + a.shape) for a in inputs]),
     tensors="inputs",
     listed=True,
+    linear=True,
     inputs=lambda grad, inputs_size: _block_diag_backward(grad, inputs_size),
 )
 

@@ -40,6 +40,7 @@ BCE_BACKWARD = row(
         grad_output, self, target, weight, reduction
     ),
     tensors="grad_output self target weight",
+    batch="loss_backward",
     grad_output=lambda grad, self, target, weight, reduction: (
         collapsed(BCE_BACKWARD.apply((grad, self, target, weight, NONE)), reduction) / count(self, reduction)
     ),
@@ -50,6 +51,7 @@ BCE = row(
     "binary_cross_entropy",
     kernels.bce,
     tensors="self target weight",
+    batch="loss",
     self=lambda grad, self, target, weight, reduction: BCE_BACKWARD.apply((grad, self, target, weight, reduction)),
     target=_bce_target,
 )
@@ -118,6 +120,7 @@ LOGITS_BACKWARD = row(
         grad_output, self, target, weight, pos_weight, reduction
     ),
     tensors="grad_output self target weight pos_weight",
+    batch="loss_backward",
     grad_output=lambda grad, self, target, weight, pos_weight, reduction: (
         collapsed(LOGITS_BACKWARD.apply((grad, self, target, weight, pos_weight, NONE)), reduction)
         / count(self, reduction)
@@ -129,6 +132,7 @@ LOGITS = row(
     "binary_cross_entropy_with_logits",
     kernels.bce_logits,
     tensors="self target weight pos_weight",
+    batch="loss",
     self=lambda grad, self, target, weight, pos_weight, reduction: LOGITS_BACKWARD.apply(
         (grad, self, target, weight, pos_weight, reduction)
     ),
@@ -188,6 +192,7 @@ SOFT_MARGIN_BACKWARD = row(
     "soft_margin_loss_backward",
     lambda grad_output, self, target, reduction: kernels.soft_margin_backward(grad_output, self, target, reduction),
     tensors="grad_output self target",
+    batch="loss_backward",
     grad_output=lambda grad, self, target, reduction: (
         collapsed(SOFT_MARGIN_BACKWARD.apply((grad, self, target, NONE)), reduction) / count(self, reduction)
     ),
@@ -197,6 +202,7 @@ SOFT_MARGIN = row(
     "soft_margin_loss",
     kernels.soft_margin,
     tensors="self target",
+    batch="loss",
     self=lambda grad, self, target, reduction: SOFT_MARGIN_BACKWARD.apply((grad, self, target, reduction)),
 )
 

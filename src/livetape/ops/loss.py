@@ -33,6 +33,8 @@ NLL_BACKWARD = row(
         grad_output, size, target, weight, reduction, ignore_index
     ),
     tensors="grad_output target weight",
+    linear=True,
+    batch="nll_backward",
     grad_output=lambda grad, target, weight, reduction, ignore_index: NLL.apply(
         (grad, target, weight, reduction, ignore_index)
     ),
@@ -43,8 +45,16 @@ def _nll_self(grad: Any, self_size: Any, target: Any, weight: Any, reduction: in
     return NLL_BACKWARD.apply((grad, self_size, target, weight, reduction, ignore_index))
 
 
-NLL = row("nll_loss", kernels.nll, tensors="self target weight", self=_nll_self)
-NLL2D = row("nll_loss2d", kernels.nll, tensors="self target weight", node="NllLoss2DBackward0", self=_nll_self)
+NLL = row("nll_loss", kernels.nll, tensors="self target weight", linear=True, batch="nll", self=_nll_self)
+NLL2D = row(
+    "nll_loss2d",
+    kernels.nll,
+    tensors="self target weight",
+    node="NllLoss2DBackward0",
+    linear=True,
+    batch="nll",
+    self=_nll_self,
+)
 
 
 def nll_loss(
@@ -230,6 +240,7 @@ MSE_BACKWARD = row(
     "mse_loss_backward",
     lambda grad_output, self, target, reduction: kernels.mse_backward(grad_output, self, target, reduction),
     tensors="grad_output self target",
+    batch="loss_backward",
     grad_output=lambda grad, self, target, reduction: (
         collapsed(MSE_BACKWARD.apply((grad, self, target, NONE)), reduction) / count(self, reduction)
     ),
@@ -242,6 +253,7 @@ MSE = row(
     "mse_loss",
     kernels.mse,
     tensors="self target",
+    batch="loss",
     self=lambda grad, self, target, reduction: MSE_BACKWARD.apply((grad, self, target, reduction)),
     target=lambda grad, self, target, reduction: MSE_BACKWARD.apply((grad, target, self, reduction)),
 )
@@ -272,6 +284,7 @@ HUBER_BACKWARD = row(
         grad_output, self, target, reduction, bound
     ),
     tensors="grad_output self target",
+    batch="loss_backward",
     grad_output=lambda grad, self, target, reduction, bound: (
         collapsed(HUBER_BACKWARD.apply((grad, self, target, NONE, bound)), reduction) / count(self, reduction)
     ),
@@ -282,6 +295,7 @@ HUBER = row(
     "huber_loss",
     kernels.huber,
     tensors="self target",
+    batch="loss",
     self=lambda grad, self, target, reduction, delta: HUBER_BACKWARD.apply((grad, self, target, reduction, delta)),
     target=lambda grad, self, target, reduction, delta: HUBER_BACKWARD.apply((grad, target, self, reduction, delta)),
 )
@@ -291,6 +305,7 @@ SMOOTH_L1_BACKWARD = row(
         grad_output, self, target, reduction, beta
     ),
     tensors="grad_output self target",
+    batch="loss_backward",
     grad_output=lambda grad, self, target, reduction, beta: (
         collapsed(SMOOTH_L1_BACKWARD.apply((grad, self, target, NONE, beta)), reduction) / count(self, reduction)
     ),
@@ -302,6 +317,7 @@ SMOOTH_L1 = row(
     kernels.smooth_l1,
     tensors="self target",
     node="SmoothL1LossBackward0",
+    batch="loss",
     self=lambda grad, self, target, reduction, beta: SMOOTH_L1_BACKWARD.apply((grad, self, target, reduction, beta)),
     target=lambda grad, self, target, reduction, beta: SMOOTH_L1_BACKWARD.apply((grad, target, self, reduction, beta)),
 )

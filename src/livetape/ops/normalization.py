@@ -82,9 +82,10 @@ LAYER_NORM_BACKWARD = row(
     ),
     tensors="grad_out input mean rstd weight",
     outputs=3,
+    batch="layer_norm_backward",
 )
 LAYER_NORM_BACKWARD.joint("grad_out input weight", _layer_second)
-LAYER_NORM = row("native_layer_norm", kernels.layer_norm, tensors="input weight bias", outputs=3)
+LAYER_NORM = row("native_layer_norm", kernels.layer_norm, tensors="input weight bias", outputs=3, batch="layer_norm")
 LAYER_NORM.joint(
     "input weight bias",
     lambda grad, input, normalized_shape, result1, result2, weight, eps, wanted: LAYER_NORM_BACKWARD.apply(
@@ -220,7 +221,7 @@ GROUP_NORM_BACKWARD = row(
     outputs=3,
 )
 GROUP_NORM_BACKWARD.joint("grad_out input weight", _group_second)
-GROUP_NORM = row("native_group_norm", kernels.group_norm, tensors="input weight bias", outputs=3)
+GROUP_NORM = row("native_group_norm", kernels.group_norm, tensors="input weight bias", outputs=3, batch="group_norm")
 GROUP_NORM.joint(
     "input weight bias",
     lambda grad, input, result1, result2, weight, N, C, HxW, group, eps, wanted: GROUP_NORM_BACKWARD.apply(

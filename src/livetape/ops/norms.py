@@ -63,12 +63,14 @@ VAR = row(
     "var",
     lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim)[0],
     analytic=False,
+    batch="dim",
     self=_var_backward,
 )
 STD = row(
     "std",
     lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim, True)[0],
     analytic=False,
+    batch="dim",
     self=_std_backward,
 )
 VAR_MEAN = row(
@@ -76,6 +78,7 @@ VAR_MEAN = row(
     lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim),
     outputs=2,
     analytic=False,
+    batch="dim",
     self=_var_mean_backward,
 )
 STD_MEAN = row(
@@ -83,6 +86,7 @@ STD_MEAN = row(
     lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim, True),
     outputs=2,
     analytic=False,
+    batch="dim",
     self=_std_mean_backward,
 )
 
@@ -182,7 +186,7 @@ def _shares(self: Any, result: Any, dim: Any) -> Any:
     return np.true_divide(mask, np.count_nonzero(mask, axis=dim, keepdims=True)).astype(result.dtype)
 
 
-SHARES = row("vector_norm_shares", _shares, tensors="self result")
+SHARES = row("vector_norm_shares", _shares, tensors="self result", batch="norm_shares")
 
 
 def norm_backward(grad: Any, self: Any, result: Any, ord: float, dim: Any, keepdim: bool) -> Any:
@@ -223,6 +227,7 @@ VECTOR_NORM = row(
     "linalg_vector_norm",
     _vector_norm,
     analytic=False,
+    batch="dim",
     self=lambda grad, self, result, ord, dim, keepdim: norm_backward(grad, self, result, ord, dim, keepdim),
 )
 
@@ -358,6 +363,7 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
 LOGSUMEXP = row(
     "logsumexp",
     lambda self, dim, keepdim: kernels.logsumexp(self, dim, keepdim),
+    batch="dim",
     self=lambda grad, self, result, dim, keepdim: (
         kept(grad, shape_of(self), dim, keepdim) * exp(self - kept(result, shape_of(self), dim, keepdim))
     ),

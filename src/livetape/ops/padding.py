@@ -16,6 +16,7 @@ from livetape.ops.table import row
 CONSTANT_PAD = row(
     "constant_pad_nd",
     lambda self, pad, value: kernels.constant(self, pad, value),
+    batch="any",
     self=lambda grad, pad: CONSTANT_PAD.apply((grad, tuple([-p for p in pad]), 0)),
 )
 
@@ -29,12 +30,16 @@ def _mirror_rows(name: str, reflect: bool, dims: int) -> tuple[Any, Any]:
         lambda grad_output, padding: kernels.mirrored_backward(grad_output, padding, reflect),
         tensors="grad_output",
         node=node + "Backward0",
+        linear=True,
+        batch="fold",
         grad_output=lambda grad, padding: forward.apply((grad, padding)),
     )
     forward = row(
         key,
         lambda self, padding: kernels.mirrored(self, padding, reflect),
         node=node + "0",
+        linear=True,
+        batch="fold",
         self=lambda grad, padding: backward.apply((grad, padding)),
     )
     return forward, backward

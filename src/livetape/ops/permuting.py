@@ -17,11 +17,16 @@ TRANSPOSE = row(
     lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self[...],
     view=True,
     inplace_node="TransposeBackward1",
+    batch="dim0 dim1",
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
 )
-T_ROW = row("t", lambda self: self.T, view=True, inplace_node="TBackward1", self=lambda grad: t(grad))
+T_ROW = row("t", lambda self: self.T, view=True, inplace_node="TBackward1", batch="t", self=lambda grad: t(grad))
 PERMUTE = row(
-    "permute", lambda self, dims: self.transpose(dims), view=True, self=lambda grad, dims: permute(grad, _inverse(dims))
+    "permute",
+    lambda self, dims: self.transpose(dims),
+    view=True,
+    batch="permute",
+    self=lambda grad, dims: permute(grad, _inverse(dims)),
 )
 
 

@@ -30,7 +30,11 @@ def _filled(self: Any, mask: Any, value: Any) -> Any:
 
 
 MASKED_FILL = row(
-    "masked_fill", _filled, tensors="self mask", self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0))
+    "masked_fill",
+    _filled,
+    tensors="self mask",
+    batch="broadcast",
+    self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
 )
 MASKED_FILL_TENSOR = row(
     "masked_fill",
@@ -38,6 +42,7 @@ MASKED_FILL_TENSOR = row(
     tensors="self mask value",
     node="MaskedFillBackward1",
     key="masked_fill.tensor",
+    batch="masked_fill",
     self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
     value=lambda grad, mask: MASKED_SELECT.apply((grad, mask)).sum(),
 )
@@ -116,6 +121,7 @@ MASKED_SCATTER = row(
     "masked_scatter",
     _masked_scatter,
     tensors="self mask source",
+    linear=True,
     self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
     source=lambda grad, mask, source_size: MASKED_READ.apply((grad, mask, source_size)),
 )
@@ -123,6 +129,7 @@ MASKED_READ = row(
     "masked_scatter_backward",
     _read_masked,
     tensors="grad mask",
+    linear=True,
     grad=lambda grad, mask, grad_size: _masked_again(grad, mask, grad_size),
 )
 
@@ -216,6 +223,7 @@ PUT = row(
     "put",
     _put,
     tensors="self index source",
+    linear=True,
     self=lambda grad, index, accumulate: grad if accumulate else _put_zero(grad, index),
     source=lambda grad, index, source_size: reshape(TAKE.apply((grad, index)), source_size),
 )
@@ -260,6 +268,8 @@ SELECT_SCATTER = row(
     "select_scatter",
     lambda self, src, dim, index: _written(self, (*(FULL,) * dim, index), src),
     tensors="self src",
+    linear=True,
+    batch="dim",
     self=lambda grad, src_size, dim, index: SELECT_SCATTER.apply((grad, grad.new_zeros(src_size), dim, index)),
     src=lambda grad, dim, index: SELECT.apply((grad, dim, index)),
 )
@@ -267,6 +277,8 @@ SLICE_SCATTER = row(
     "slice_scatter",
     lambda self, src, dim, start, end, step: _written(self, (*(FULL,) * dim, slice(start, end, step)), src),
     tensors="self src",
+    linear=True,
+    batch="dim",
     self=lambda grad, src_size, dim, start, end, step: SLICE_SCATTER.apply(
         (grad, grad.new_zeros(src_size), dim, start, end, step)
     ),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from livetape._tape.explain import argument_error
-from livetape._tape.tensor import TensorBase, from_array
+from livetape._tape.tensor import TensorBase
 from livetape.dtypes import boolean
 from livetape.kernels import pooling as kernels
 from livetape.kernels.select import refuse
 from livetape.ops.activation import RELU
+from livetape.ops.basics import detach
 from livetape.ops.dims import as_int, is_integer
 from livetape.ops.table import row
 
@@ -19,6 +20,8 @@ PLACES_BACKWARD = row(
     lambda grad_output, indices, size: kernels.scatter_places(grad_output, indices, size),
     tensors="grad_output indices",
     node="MaxPoolWithIndicesBackwardBackward0",
+    linear=True,
+    batch="any",
     grad_output=lambda grad, indices, size: AT_PLACES.apply((grad, indices, len(size))),
 )
 AT_PLACES = row(
@@ -26,14 +29,16 @@ AT_PLACES = row(
     lambda self, indices, dims: kernels.gather_places(self, indices, dims),
     tensors="self indices",
     node="GatherBackward0",
+    linear=True,
+    batch="any",
     self=lambda grad, self_size, indices, dims: PLACES_BACKWARD.apply((grad, indices, tuple(self_size[-dims:]))),
 )
 
 
 def _second_max(grad: Any, self: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
     """The incoming gradient's own gradient: the elements where the maxima are."""
-    indices = kernels.max_pool_indices(self.array, kernel, stride, padding, dilation, out)
-    return AT_PLACES.apply((grad, from_array(indices), len(kernel)))
+    indices = _MAX[len(kernel)][1].apply((detach(self), kernel, stride, padding, dilation, out))[1]
+    return AT_PLACES.apply((grad, indices, len(kernel)))
 
 
 def _max_rows(dims: int) -> tuple[Any, Any]:
@@ -47,6 +52,7 @@ def _max_rows(dims: int) -> tuple[Any, Any]:
         ),
         tensors="grad_output self result_",
         node=node + "Backward0",
+        batch="any",
         grad_output=lambda grad, self, kernel_size, stride, padding, dilation, out: _second_max(
             grad, self, kernel_size, stride, padding, dilation, out
         ),
@@ -59,6 +65,7 @@ def _max_rows(dims: int) -> tuple[Any, Any]:
         ),
         node=node + "0",
         key=name + ".values",
+        batch="any",
         self=lambda grad, self, result, kernel_size, stride, padding, dilation, out: backward.apply(
             (grad, self, result, kernel_size, stride, padding, dilation, out)
         ),
@@ -73,6 +80,7 @@ def _max_rows(dims: int) -> tuple[Any, Any]:
         both,
         node=node + "0",
         outputs=2,
+        batch="any",
         self=lambda grad, self_size, result1: PLACES_BACKWARD.apply((grad, result1, tuple(self_size[-dims:]))),
     )
     return values, indexed
@@ -93,6 +101,8 @@ def _avg_rows(dims: int) -> Any:
         ),
         tensors="grad_output",
         node=node + "Backward0",
+        linear=True,
+        batch="any",
         grad_output=lambda grad, kernel_size, stride, padding, out, count_include_pad, divisor_override: forward.apply(
             (grad, kernel_size, stride, padding, out, count_include_pad, divisor_override)
         ),
@@ -103,6 +113,8 @@ def _avg_rows(dims: int) -> Any:
             self, kernel_size, stride, padding, out, count_include_pad, divisor_override
         ),
         node=node + "0",
+        linear=True,
+        batch="any",
         self=lambda grad, self_size, kernel_size, stride, padding, out, count_include_pad, divisor_override: (
             backward.apply(
                 (grad, tuple(self_size[-dims:]), kernel_size, stride, padding, out, count_include_pad, divisor_override)

@@ -37,6 +37,8 @@ SPREAD = row(
     _spread,
     tensors="grad",
     key="reduce.spread",
+    linear=True,
+    batch="size dim",
     grad=lambda grad, dim, keepdim: (
         SUM.apply((grad,)) if dim is None and not keepdim else SUM_DIM.apply((grad, dim, keepdim, None))
     ),
@@ -45,6 +47,8 @@ RESHAPE = row(
     "view",
     lambda self, size: self.reshape(size),
     key="reduce.reshape",
+    linear=True,
+    batch="size",
     self=lambda grad, self_size: RESHAPE.apply((grad, self_size)),
 )
 
@@ -111,12 +115,16 @@ def _sum_dim(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
     return kernels.total(self, dim, keepdim, None if dtype is None else dtype.np)
 
 
-SUM = row("sum", _sum, self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False)))
+SUM = row(
+    "sum", _sum, linear=True, batch="total", self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False))
+)
 SUM.quick = quick("sum_all")
 SUM_TYPED = row(
     "sum",
     lambda self, dtype: _sum_dim(self, None, False, dtype),
     key="sum.dtype",
+    linear=True,
+    batch="total",
     self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False)),
 )
 SUM_DIM = row(
@@ -124,6 +132,8 @@ SUM_DIM = row(
     _sum_dim,
     node="SumBackward1",
     key="sum.dim",
+    linear=True,
+    batch="dim",
     self=lambda grad, self_size, dim, keepdim: SPREAD.apply((grad, self_size, dim, keepdim)),
 )
 
@@ -166,6 +176,7 @@ def _nansum(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
 NANSUM = row(
     "nansum",
     _nansum,
+    batch="dim",
     self=lambda grad, self, dim, keepdim: dropped(SPREAD.apply((grad, shape_of(self), dim, keepdim)), self != self),
 )
 
@@ -197,14 +208,18 @@ def _mean_backward(grad: Any, self_size: Any, dim: Any, keepdim: bool) -> Any:
     return SPREAD.apply((grad / count if count else grad, self_size, dim, keepdim))
 
 
-MEAN = row("mean", _mean, self=lambda grad, self_size: _mean_backward(grad, self_size, None, False))
+MEAN = row(
+    "mean", _mean, linear=True, batch="total", self=lambda grad, self_size: _mean_backward(grad, self_size, None, False)
+)
 MEAN_TYPED = row(
     "mean",
     lambda self, dtype: _mean_dim(self, None, False, dtype),
     key="mean.dtype",
+    linear=True,
+    batch="total",
     self=lambda grad, self_size: _mean_backward(grad, self_size, None, False),
 )
-MEAN_DIM = row("mean", _mean_dim, node="MeanBackward1", key="mean.dim", self=_mean_backward)
+MEAN_DIM = row("mean", _mean_dim, node="MeanBackward1", key="mean.dim", linear=True, batch="dim", self=_mean_backward)
 
 
 def mean(
@@ -282,9 +297,10 @@ def _prod_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -
 PROD = row(
     "prod",
     lambda self, dtype: _prod(self, None, False, dtype),
+    batch="total",
     self=lambda grad, self, result: _prod_backward(grad, self, result, None, False),
 )
-PROD_DIM = row("prod", _prod, node="ProdBackward1", key="prod.dim", self=_prod_backward)
+PROD_DIM = row("prod", _prod, node="ProdBackward1", key="prod.dim", batch="dim", self=_prod_backward)
 
 
 @numpy_names
@@ -317,8 +333,8 @@ def _truth(ufunc: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     return found.astype(np.uint8) if self.dtype == np.uint8 else found
 
 
-ALL = row("all", lambda self, dim, keepdim: _truth(np.logical_and, self, dim, keepdim))
-ANY = row("any", lambda self, dim, keepdim: _truth(np.logical_or, self, dim, keepdim))
+ALL = row("all", lambda self, dim, keepdim: _truth(np.logical_and, self, dim, keepdim), batch="dim")
+ANY = row("any", lambda self, dim, keepdim: _truth(np.logical_or, self, dim, keepdim), batch="dim")
 
 
 def _truth_of(name: str, op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
@@ -349,7 +365,9 @@ def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) 
     return _truth_of("any", ANY, any, input, dim, keepdim, out)
 
 
-COUNT_NONZERO = row("count_nonzero", lambda self, dim: np.asarray(np.count_nonzero(self, axis=dim), np.int64))
+COUNT_NONZERO = row(
+    "count_nonzero", lambda self, dim: np.asarray(np.count_nonzero(self, axis=dim), np.int64), batch="dim"
+)
 
 
 def count_nonzero(input: Any, dim: Any = None) -> Any:

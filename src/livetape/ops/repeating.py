@@ -30,6 +30,7 @@ def _repeat_backward(grad: Any, size: Any, repeats: Any) -> Any:
 REPEAT = row(
     "repeat",
     lambda self, repeats: np.tile(self, repeats),
+    linear=True,
     self=lambda grad, self_size, repeats: _repeat_backward(grad, self_size, repeats),
 )
 

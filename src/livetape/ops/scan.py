@@ -52,7 +52,7 @@ def _recurrence_backward(grad: Any, factor: Any, result: Any, dim: int, reverse:
     return part(back, dim, *here) * part(result, dim, *there), back
 
 
-RECURRENCE = row("recurrence", _recurrence, tensors="factor self", key="scan.recurrence").joint(
+RECURRENCE = row("recurrence", _recurrence, tensors="factor self", key="scan.recurrence", batch="dim").joint(
     "factor self", _recurrence_backward
 )
 
@@ -78,11 +78,19 @@ def _shift(self: Any, dim: int, step: int) -> Any:
     return found
 
 
-SHIFT = row("shift", _shift, key="scan.shift", self=lambda grad, dim, step: SHIFT.apply((grad, dim, -step)))
+SHIFT = row(
+    "shift",
+    _shift,
+    key="scan.shift",
+    linear=True,
+    batch="dim",
+    self=lambda grad, dim, step: SHIFT.apply((grad, dim, -step)),
+)
 EXCLUSIVE = row(
     "cumprod",
     _exclusive,
     key="scan.exclusive",
+    batch="dim",
     self=lambda grad, self, dim, reverse: product_gradient(
         SHIFT.apply((grad, dim, 1 if reverse else -1)), self, dim, reverse
     ),
@@ -119,15 +127,21 @@ def _kind(kind: dtype | None) -> Any:
 CUMSUM = row(
     "cumsum",
     lambda self, dim, dtype: kernels.cumsum(self, dim, _kind(dtype)),
+    linear=True,
+    batch="dim",
     self=lambda grad, dim: CUMSUM_REVERSED.apply((grad, dim)),
 )
 CUMSUM_REVERSED = row(
     "cumsum",
     lambda self, dim: kernels.reversed_cumsum(self, dim),
     key="scan.cumsum_reversed",
+    linear=True,
+    batch="dim",
     self=lambda grad, dim: CUMSUM.apply((grad, dim, None)),
 )
-CUMPROD = row("cumprod", lambda self, dim, dtype: kernels.cumprod(self, dim, _kind(dtype)), self=_cumprod_backward)
+CUMPROD = row(
+    "cumprod", lambda self, dim, dtype: kernels.cumprod(self, dim, _kind(dtype)), batch="dim", self=_cumprod_backward
+)
 
 
 def _running(op: Any, function: Any, input: Any, dim: Any, kind: dtype | None, out: Any) -> Any:
@@ -190,12 +204,14 @@ CUMMAX = row(
     "cummax",
     lambda self, dim: kernels.extremes(self, dim, True),
     outputs=2,
+    batch="dim",
     self=lambda grad, result1, self_size, dim: add_along(grad, result1, self_size, dim),
 )
 CUMMIN = row(
     "cummin",
     lambda self, dim: kernels.extremes(self, dim, False),
     outputs=2,
+    batch="dim",
     self=lambda grad, result1, self_size, dim: add_along(grad, result1, self_size, dim),
 )
 
@@ -237,7 +253,7 @@ def _log_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     return exp(self - result) * RECURRENCE.apply((decay, grad, dim, True))
 
 
-LOGCUMSUMEXP = row("logcumsumexp", lambda self, dim: kernels.logcumsumexp(self, dim), self=_log_backward)
+LOGCUMSUMEXP = row("logcumsumexp", lambda self, dim: kernels.logcumsumexp(self, dim), batch="dim", self=_log_backward)
 
 
 @numpy_names

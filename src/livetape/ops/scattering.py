@@ -10,12 +10,12 @@ import numpy as np
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, int32, int64, of_numpy
 from livetape.kernels.scatter import add_along, add_rows, along, reduce_along
-from livetape.ops.basics import zeros
 from livetape.ops.dims import no_overload, wrap_dim
 from livetape.ops.gathering import GATHER, INDEX_SELECT, check_range
-from livetape.ops.indexing import FULL, SLICE
+from livetape.ops.indexing import FULL
 from livetape.ops.options import need_tensor, scalar_array
 from livetape.ops.shape import reshape
+from livetape.ops.slicing import SLICE_BACKWARD
 from livetape.ops.table import into, row
 
 
@@ -46,6 +46,8 @@ SCATTER = row(
     "scatter",
     _scatter,
     tensors="self index src",
+    linear=True,
+    batch="dim",
     self=lambda grad, dim, index: scatter(grad, dim, index, 0),
     src=lambda grad, dim, index, src_size: gathered(grad, dim, index, src_size),
 )
@@ -55,6 +57,7 @@ SCATTER_NUMBER = row(
     tensors="self index",
     node="ScatterBackward1",
     key="scatter.value",
+    batch="dim",
     self=lambda grad, dim, index: scatter(grad, dim, index, 0),
 )
 
@@ -64,14 +67,12 @@ def gathered(grad: Any, dim: int, index: Any, size: Any) -> Any:
     found = GATHER.apply((grad, dim, index))
     if shape_of(found) == size:
         return found
-    total = zeros(size, found.dtype)
     if not size:
         return reshape(found, ())
-    place = total
-    for d, n in enumerate(shape_of(found)):
-        place = SLICE.apply((place, d, 0, n, 1))
-    place.copy_(found)
-    return total
+    for d, (n, whole) in enumerate(zip(shape_of(found), size)):
+        if n != whole:
+            found = SLICE_BACKWARD.apply((found, (*size[: d + 1], *shape_of(found)[d + 1 :]), d, 0, n, 1))
+    return found
 
 
 def _scatter_reduced(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
@@ -206,6 +207,8 @@ SCATTER_ADD = row(
     "scatter_add",
     _scatter_add,
     tensors="self index src",
+    linear=True,
+    batch="dim",
     self=lambda grad: grad,
     src=lambda grad, dim, index, src_size: gathered(grad, dim, index, src_size),
 )
@@ -250,6 +253,7 @@ INDEX_ADD = row(
     "index_add",
     _index_add,
     tensors="self index source",
+    linear=True,
     self=lambda grad: grad,
     source=lambda grad, dim, index, source_size, alpha: _scaled(
         _shaped(INDEX_SELECT.apply((grad, dim, index)), source_size), alpha
@@ -259,6 +263,7 @@ INDEX_COPY = row(
     "index_copy",
     lambda self, dim, index, source: _index_write(self, dim, index, source),
     tensors="self index source",
+    linear=True,
     self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
     source=lambda grad, dim, index, source_size: _shaped(INDEX_SELECT.apply((grad, dim, index)), source_size),
 )

@@ -24,14 +24,19 @@ def _no_derivative(name: str) -> Any:
     return fail
 
 
-UNIQUE = row("unique2", lambda self: kernels.unique(self), outputs=3, self=_no_derivative("_unique2"))
+UNIQUE = row("unique2", lambda self: kernels.unique(self), outputs=3, batch="dynamic", self=_no_derivative("_unique2"))
 UNIQUE_DIM = row(
-    "unique_dim", lambda self, dim: kernels.unique_slices(self, dim), outputs=3, self=_no_derivative("unique_dim")
+    "unique_dim",
+    lambda self, dim: kernels.unique_slices(self, dim),
+    outputs=3,
+    batch="dynamic",
+    self=_no_derivative("unique_dim"),
 )
 UNIQUE_CONSECUTIVE = row(
     "unique_consecutive",
     lambda self, dim: kernels.unique_runs(self, dim),
     outputs=3,
+    batch="dynamic",
     self=_no_derivative("unique_consecutive"),
 )
 

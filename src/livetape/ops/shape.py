@@ -24,10 +24,15 @@ VIEW = row(
     "view",
     lambda self, size: self.reshape(size, copy=False),
     view=True,
+    batch="size",
     self=lambda grad, self_size: reshape(grad, self_size),
 )
 UNSAFE_VIEW = row(
-    "unsafe_view", lambda self, size: self.reshape(size), self=lambda grad, self_size: reshape(grad, self_size)
+    "unsafe_view",
+    lambda self, size: self.reshape(size),
+    linear=True,
+    batch="size",
+    self=lambda grad, self_size: reshape(grad, self_size),
 )
 _INCOMPATIBLE = (
     "view size is not compatible with input tensor's size and stride (at least one dimension spans "
@@ -252,6 +257,7 @@ SQUEEZE = row(
     lambda self: self.squeeze(),
     view=True,
     inplace_node="SqueezeBackward3",
+    batch="squeeze",
     self=lambda grad, self_size: reshape(grad, self_size),
 )
 SQUEEZE_DIMS = row(
@@ -261,6 +267,7 @@ SQUEEZE_DIMS = row(
     node="SqueezeBackward2",
     inplace_node="SqueezeBackward5",
     key="squeeze.dims",
+    batch="dim",
     self=lambda grad, self_size: reshape(grad, self_size),
 )
 _EVERY: Any = object()
@@ -422,12 +429,15 @@ UNFOLD = row(
     "unfold",
     _windows,
     view=True,
+    batch="dimension",
     self=lambda grad, self_size, dimension, size, step: UNFOLD_BACKWARD.apply((grad, self_size, dimension, size, step)),
 )
 UNFOLD_BACKWARD = row(
     "unfold_backward",
     _windows_backward,
     tensors="grad",
+    linear=True,
+    batch="self_size dimension",
     grad=lambda grad, dimension, size, step: UNFOLD.apply((grad, dimension, size, step)),
 )
 

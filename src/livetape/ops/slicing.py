@@ -25,10 +25,16 @@ SELECT = row(
     "select",
     _select,
     view=True,
+    batch="dim",
     self=lambda grad, self_size, dim, index: SELECT_BACKWARD.apply((grad, self_size, dim, index)),
 )
 SELECT_BACKWARD = row(
-    "select_backward", _select_backward, tensors="grad", grad=lambda grad, dim, index: SELECT.apply((grad, dim, index))
+    "select_backward",
+    _select_backward,
+    tensors="grad",
+    linear=True,
+    batch="size dim",
+    grad=lambda grad, dim, index: SELECT.apply((grad, dim, index)),
 )
 
 
@@ -57,12 +63,15 @@ SLICE = row(
     "slice",
     _slice,
     view=True,
+    batch="dim",
     self=lambda grad, self_size, dim, start, end, step: SLICE_BACKWARD.apply((grad, self_size, dim, start, end, step)),
 )
 SLICE_BACKWARD = row(
     "slice_backward",
     _slice_backward,
     tensors="grad",
+    linear=True,
+    batch="size dim",
     grad=lambda grad, dim, start, end, step: SLICE.apply((grad, dim, start, end, step)),
 )
 
@@ -71,6 +80,7 @@ UNSQUEEZE = row(
     lambda self, dim: with_ones(self, (dim,)),
     view=True,
     inplace_node="UnsqueezeBackward1",
+    batch="dim",
     self=lambda grad, dim: SQUEEZE_DIM.apply((grad, dim)),
 )
 SQUEEZE_DIM = row(
@@ -80,6 +90,7 @@ SQUEEZE_DIM = row(
     node="SqueezeBackward1",
     inplace_node="SqueezeBackward4",
     key="squeeze.dim",
+    batch="dim",
     self=lambda grad, self_size, dim: UNSQUEEZE.apply((grad, dim)) if self_size and self_size[dim] == 1 else grad,
 )
-ALIAS = row("alias", lambda self: self[...], view=True, self=lambda grad: grad)
+ALIAS = row("alias", lambda self: self[...], view=True, batch="any", self=lambda grad: grad)

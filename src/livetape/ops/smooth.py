@@ -290,11 +290,15 @@ GLU_BACKWARD = row(
     "glu_backward",
     lambda grad_output, self, dim: kernels.glu_backward(grad_output, self, dim),
     tensors="grad_output self",
+    batch="dim",
     grad_output=_glu_backward_grad,
     self=_glu_backward_self,
 )
 GLU = row(
-    "glu", lambda self, dim: kernels.glu(self, dim), self=lambda grad, self, dim: GLU_BACKWARD.apply((grad, self, dim))
+    "glu",
+    lambda self, dim: kernels.glu(self, dim),
+    batch="dim",
+    self=lambda grad, self, dim: GLU_BACKWARD.apply((grad, self, dim)),
 )
 
 

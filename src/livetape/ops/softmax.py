@@ -16,23 +16,30 @@ SOFTMAX_BACKWARD = row(
     "softmax_backward_data",
     lambda grad_output, output, dim: kernels.softmax_backward(grad_output, output, dim),
     tensors="grad_output output",
+    batch="dim",
     grad_output=lambda grad, output, dim: SOFTMAX_BACKWARD.apply((grad, output, dim)),
     output=lambda grad, grad_output, output, dim: (
         grad * (grad_output - (grad_output * output).sum(dim, keepdim=True))
         - grad_output * (grad * output).sum(dim, keepdim=True)
     ),
 )
-SOFTMAX = row("softmax", kernels.softmax, self=lambda grad, result, dim: SOFTMAX_BACKWARD.apply((grad, result, dim)))
+SOFTMAX = row(
+    "softmax", kernels.softmax, batch="dim", self=lambda grad, result, dim: SOFTMAX_BACKWARD.apply((grad, result, dim))
+)
 
 LOG_SOFTMAX_BACKWARD = row(
     "log_softmax_backward_data",
     lambda grad_output, output, dim: kernels.log_softmax_backward(grad_output, output, dim),
     tensors="grad_output output",
+    batch="dim",
     grad_output=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, keepdim=True),
     output=lambda grad, grad_output, output, dim: -(grad * output.exp()) * grad_output.sum(dim, keepdim=True),
 )
 LOG_SOFTMAX = row(
-    "log_softmax", kernels.log_softmax, self=lambda grad, result, dim: LOG_SOFTMAX_BACKWARD.apply((grad, result, dim))
+    "log_softmax",
+    kernels.log_softmax,
+    batch="dim",
+    self=lambda grad, result, dim: LOG_SOFTMAX_BACKWARD.apply((grad, result, dim)),
 )
 
 
