@@ -15,7 +15,7 @@ import numpy as np
 from livetape import dtypes, gradients, ops, printing
 from livetape import storage as storages
 from livetape._tape.backward import backward_from
-from livetape._tape.modes import is_inferring
+from livetape._tape.modes import describe, is_inferring, state
 from livetape._tape.tensor import (
     TensorBase,
     factory,
@@ -375,7 +375,8 @@ class Tensor(Methods):
 
     # ------------------------------------------------------------ as a Python value
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return printing.tensor_str(self, contents=tensor_contents)
+        text = describe(self) if state.interposed and tensor_contents is None else None
+        return printing.tensor_str(self, contents=tensor_contents) if text is None else text
 
     def __format__(self, spec: str) -> str:
         return printing.tensor_format(self, spec)
