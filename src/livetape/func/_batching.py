@@ -30,8 +30,8 @@ from livetape._tape.views import check_inplace, needs_gradient, rebase_history
 from livetape.autograd._dual import KEY, run_below
 from livetape.dtypes import BOOL, of_numpy
 from livetape.func._functions import FunctionRules
-from livetape.func._rules import expanded, run_batched
-from livetape.ops.basics import clone, copy_, detach
+from livetape.func._rules import dynamic_error, expanded, run_batched
+from livetape.ops.basics import clone, clone_as, copy_, detach
 
 _ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
@@ -120,6 +120,8 @@ class Batched(np.ndarray):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function.__name__ in _SHAPES:
             return function(*[a.view(np.ndarray) if isinstance(a, Batched) else a for a in args], **kwargs)
+        if function.__name__ in ("nonzero", "argwhere", "atleast_1d"):
+            raise RuntimeError(dynamic_error("nonzero"))
         raise RuntimeError(_DATA)
 
     # Enough, over all samples, for the checks of arguments that some operations begin with.
@@ -309,7 +311,7 @@ class VmapLevel(FunctionRules):
         """A tensor with memory of its own for each sample."""
         if level_of(tensor) is self and not tensor.array.lifted:
             return tensor
-        return self.batched(clone(expanded(self.opened(tensor)[0], self.size)))
+        return self.batched(clone_as(expanded(self.opened(tensor)[0], self.size), None))
 
     # ------------------------------------------------------------ operations
     def intercept(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

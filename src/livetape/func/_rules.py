@@ -237,15 +237,20 @@ def _each(values: tuple[Any, ...], flags: list[bool], pick: Callable[[Any], Any]
     )
 
 
+def dynamic_error(name: str) -> str:
+    """Torch's words for results whose shape differs between samples."""
+    return (
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{'_unique2' if name == 'unique2' else name}. Please file an issue at "
+        "https://github.com/pytorch/pytorch/issues if you need this feature."
+    )
+
+
 def _stacked(op: Any, columns: Any, join: Callable[[list[Any]], Any]) -> Any:
     try:
         return join(list(columns))
     except (ValueError, RuntimeError):
-        raise RuntimeError(
-            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-            f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
-            "feature."
-        ) from None
+        raise RuntimeError(dynamic_error(op.name)) from None
 
 
 def _loop_tensors(op: Any, values: tuple[Any, ...], flags: list[bool], size: int) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from livetape._tape.tensor import from_array, shape_of
 from livetape.dtypes import BOOL, uint8
-from livetape.func._rules import SPECIAL, Rule, all_batches, broadcast, expanded, flat, loop, rank
+from livetape.func._rules import SPECIAL, Rule, all_batches, broadcast, dynamic_error, expanded, flat, loop, rank
 from livetape.ops.arithmetic import mul
 from livetape.ops.basics import clone, clone_as, conj
 from livetape.ops.permuting import permute
@@ -118,11 +118,7 @@ def _squeeze(op: Any, values: Any, flags: Any, size: int) -> Any:
 
 @rule("dynamic")
 def _dynamic(op: Any, values: Any, flags: Any, size: int) -> Any:
-    raise RuntimeError(
-        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-        f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
-        "this feature."
-    )
+    raise RuntimeError(dynamic_error(op.name))
 
 
 @rule("masked_select")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import argument_error
+from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.kernels import activation as kernels
@@ -16,6 +17,7 @@ from livetape.kernels.sampling import bernoulli, dropout_mask
 from livetape.kernels.select import refuse
 from livetape.ops.arithmetic import add, add_, mul
 from livetape.ops.basics import zeros_like
+from livetape.ops.sampling import interposed
 from livetape.ops.table import elementwise
 from livetape.random import default_generator
 
@@ -43,6 +45,8 @@ def _run(name: str, input: Any, p: float, train: bool, inplace: bool, feature: b
     if category < FLOAT:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {SCALAR_TYPE[input.dtype]}")
     bits = default_generator.bits
+    if state.interposed != 0:
+        return _interposed(input, bits, p, inplace, feature, alpha)
     if feature:
         kept = bernoulli(bits, (*array.shape[:2], *[1] * (array.ndim - 2)), 1.0 - p)
     else:
@@ -52,6 +56,20 @@ def _run(name: str, input: Any, p: float, train: bool, inplace: bool, feature: b
     scale = np.asarray(1.0, array.dtype) / np.asarray(1.0 - p, array.dtype)
     noise = wrap(np.multiply(kept, scale), input.dtype, None if feature else shape_of(input))
     return mul.inplace(input, noise) if inplace else mul(input, noise)
+
+
+def _interposed(input: Any, bits: Any, p: float, inplace: bool, feature: bool, alpha: bool) -> Any:
+    """As `_run`, the mask drawn by a row and the rest operations, so that interposers see them."""
+    size = shape_of(input)
+    if feature:
+        size = (*size[:2], *[1] * (len(size) - 2))
+    kept = interposed(lambda shape, kind: bernoulli(bits, shape, 1.0 - p, kind), size, input.dtype, False, input)
+    if not alpha:
+        noise = kept * (1.0 / (1.0 - p))
+        return mul.inplace(input, noise) if inplace else mul(input, noise)
+    scale = float(1.0 / np.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p)))
+    move = (kept - 1) * (_ALPHA * scale) + _ALPHA * scale * p
+    return add_(mul.inplace(input, kept * scale), move) if inplace else add(mul(input, kept * scale), move)
 
 
 def _alpha(input: Any, kept: Any, p: float, inplace: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,16 @@ def _size_of(name: str, args: tuple[Any, ...], size: Any, generator: Any) -> tup
     return sizes(name, args, size)
 
 
+def interposed(law: Any, shape: Any, kind: Any, requires_grad: Any = False, like: Any = None) -> Any:
+    """A new tensor of draws, made by a row, so that interposers see it: they may want one for each sample."""
+    made = wrap(np.empty(shape, kind.np), kind, None)
+    if like is not None and hasattr(like.array, "alike"):
+        made = like.array.alike(made)
+    made = UNIFORM.apply((made, law))
+    made.recorded = requires_grad is True
+    return made
+
+
 # ---------------------------------------------------------------- new tensors
 def rand(
     *args: Any,
@@ -71,6 +82,9 @@ def rand(
     """
     shape = _size_of("rand", args, size, generator)
     kind = kind_or_out("rand", dtype, out)
+    if state.interposed != 0 and out is None:
+        bits = bits_of("rand", generator)
+        return interposed(lambda size, np_: draw.uniform(bits, size, np_), shape, kind, requires_grad)
     return finish(
         "rand",
         draw.uniform(bits_of("rand", generator), shape, kind.np),
@@ -103,6 +117,9 @@ def randn(
     """
     shape = _size_of("randn", args, size, generator)
     kind = kind_or_out("randn", dtype, out)
+    if state.interposed != 0 and out is None:
+        bits = bits_of("randn", generator)
+        return interposed(lambda size, np_: draw.normal(bits, size, np_), shape, kind, requires_grad)
     return finish(
         "randn",
         draw.normal(bits_of("randn", generator), shape, kind.np),
@@ -170,6 +187,9 @@ def randint(
         raise no_overload("randint", args, *_RANDINT)
     shape = sizes("randint", rest, size)
     kind = kind_or_out("randint", dtype, out, int64)
+    if state.interposed != 0 and out is None:
+        bits = bits_of("randint", generator)
+        return interposed(lambda size, np_: draw.integers(bits, size, np_, first, last), shape, kind)
     drawn = draw.integers(bits_of("randint", generator), shape, kind.np, first, last)
     return finish("randint", drawn, kind, device, requires_grad, layout, pin_memory, out)
 
@@ -195,6 +215,9 @@ def randperm(
     if not is_integer(n):
         raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     kind = kind_or_out("randperm", dtype, out, int64)
+    if state.interposed != 0 and out is None:
+        bits = bits_of("randperm", generator)
+        return interposed(lambda size, np_: _permutations(bits, size, np_), (as_int(n),), kind)
     return finish(
         "randperm",
         draw.permutation(bits_of("randperm", generator), as_int(n), kind.np),
@@ -207,6 +230,12 @@ def randperm(
     )
 
 
+def _permutations(bits: Any, size: Any, kind: Any) -> Any:
+    """A permutation along the last dimension for each place in the others."""
+    rows = [draw.permutation(bits, size[-1], kind) for _ in range(math.prod(size[:-1]))]
+    return np.stack(rows).reshape(size) if rows else np.empty(size, kind)
+
+
 # ---------------------------------------------------------------- like another tensor
 def _like(name: str, input: Any, dtype: Any, memory_format: Any, law: Any) -> Any:
     """An array of draws of the input's size, laid out in memory as it is."""
@@ -215,6 +244,8 @@ def _like(name: str, input: Any, dtype: Any, memory_format: Any, law: Any) -> An
     if memory_format is not None:
         check_format(name, memory_format, input.array.ndim)
     array = input.array
+    if state.interposed != 0:
+        return interposed(law, shape_of(input), kind, False, input).array, kind
     if array.flags.c_contiguous or 0 in array.strides:
         return law(array.shape, kind.np), kind
     return draw.arranged(array, law((array.size,), kind.np)), kind
@@ -528,9 +559,11 @@ def normal(
         if size is None:
             raise no_overload("normal", (mean, std), *_NORMAL)
         kind = kind_or_out("normal", dtype, out)
-        drawn = draw.normal(
-            bits, sizes("normal", (size,)), kind.np, _float("normal", mean, "mean", 1), _float("normal", std, "std", 2)
-        )
+        shape = sizes("normal", (size,))
+        middle, width = _float("normal", mean, "mean", 1), _float("normal", std, "std", 2)
+        if state.interposed != 0 and out is None:
+            return interposed(lambda size, np_: draw.normal(bits, size, np_, middle, width), shape, kind, requires_grad)
+        drawn = draw.normal(bits, shape, kind.np, middle, width)
         return finish("normal", drawn, kind, device, requires_grad, layout, pin_memory, out)
     if out is not None:
         return into(out, normal, mean, std, generator=generator)
