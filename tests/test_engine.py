@@ -125,6 +125,7 @@ def test_grad_accumulates_in_place() -> None:
     assert x.grad is first and first.tolist() == [7.0, 7.0] and first._version == 1
 
 
+@pytest.mark.filterwarnings("ignore:Using backward:UserWarning")  # said once a process
 def test_grad_is_replaced_under_create_graph() -> None:
     x = leaf(2.0)
     (x**2).sum().backward(create_graph=True)

@@ -148,7 +148,7 @@ def test_in_place_equals_plain(sample: Sample) -> None:
     changed = change(target, *again[1:], **more)
     assert changed is target
     np.testing.assert_array_equal(changed.detach().numpy(), plain.detach().numpy())
-    if not plain.requires_grad:
+    if not plain.requires_grad or type(plain.grad_fn).__name__ == "NotImplemented":
         return
     cotangent = torch.ones_like(plain)
     left, right = leaves_of(args), leaves_of(again)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import namedtuple
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,15 @@ def _root_grads(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any]:
     return found
 
 
+_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
+    "can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use "
+    "this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid "
+    "the leak."
+)
+_warned: set[str] = set()  # what is said once a process
+
+
 def _roots(tensors: tuple[Any, ...]) -> list[Any]:
     edges: list[Any] = []
     for i, tensor in enumerate(tensors):
@@ -70,9 +79,8 @@ def _roots(tensors: tuple[Any, ...]) -> list[Any]:
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return (
-        (value,) if isinstance(value, (TensorBase, GradientEdge)) or not isinstance(value, Sequence) else tuple(value)
-    )
+    """A tuple of one tensor or edge, or of what ``value`` lists; anything else raises Python's TypeError, as in torch."""
+    return (value,) if isinstance(value, (TensorBase, GradientEdge)) else tuple(value)
 
 
 def _edge(value: Any) -> Any:
@@ -83,6 +91,8 @@ def _edge(value: Any) -> Any:
         if variable is not None:
             return variable
         return node if nr == 0 else Edge(node, nr)
+    if not isinstance(value, TensorBase):
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}")
     return edge_of(value)
 
 
@@ -102,9 +112,16 @@ def backward(
     inputs                   only these leaves receive a gradient
     """
     if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
+                "`grad_tensors`."
+            )
         grad_tensors = grad_variables
     outputs = _as_tuple(tensors)
-    if inputs is not None and not isinstance(inputs, TensorBase) and len(inputs) == 0:
+    targets = None if inputs is None else _as_tuple(inputs)
+    if targets is not None and len(targets) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     given = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
     if len(given) != len(outputs):
@@ -114,9 +131,9 @@ def backward(
     if None in edges:
         _roots(outputs)
     wanted = None
-    if inputs is not None:
+    if targets is not None:
         wanted = []
-        for value in _as_tuple(inputs):
+        for value in targets:
             edge = _edge(value)
             if edge is None:
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
@@ -126,6 +143,9 @@ def backward(
     if len(edges) == 0:
         return
     keep = create_graph if retain_graph is None else bool(retain_graph)
+    if create_graph and "cycle" not in _warned:
+        _warned.add("cycle")
+        warnings.warn(_CYCLE, UserWarning, stacklevel=3)
     run_backward(edges, grads, keep, bool(create_graph), wanted, True)
 
 
@@ -167,6 +187,13 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     allow = materialize_grads if allow_unused is None else allow_unused
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other "
+            "parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
     outs = (outputs,) if isinstance(outputs, (TensorBase, GradientEdge)) else tuple(outputs)
     ins = (inputs,) if isinstance(inputs, (TensorBase, GradientEdge)) else tuple(inputs)
     if not ins:

@@ -113,10 +113,10 @@ class Operators(TensorBase):
             right: tuple[int, ...] = shape_of(other)
             if len(left) == 2 and len(right) == 2 and left[1] == right[0]:
                 return MM.apply2(self, other)
-        return MATMUL(self, other)
+        return MATMUL(self, other) if isinstance(other, TensorBase) else NotImplemented
 
     def __rmatmul__(self, other: object) -> Any:
-        return MATMUL(other, self)
+        return MATMUL(other, self) if isinstance(other, TensorBase) else NotImplemented
 
     def __neg__(self) -> Any:
         return NEG(self)

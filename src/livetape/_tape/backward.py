@@ -493,7 +493,9 @@ def run_pre_hooks(hooks: dict[int, Any], grads: list[TensorBase | None]) -> list
     for hook in list(hooks.values()):
         given = hook(tuple(grads))
         if given is not None:
-            grads = list(given) if isinstance(given, (tuple, list)) else [given]
+            if not isinstance(given, tuple):
+                raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
+            grads = list(given)
     return grads
 
 
@@ -530,7 +532,9 @@ def run_node_hooks(
     for hook in list(hooks.values()):
         given = hook(tuple(found), tuple(grads))
         if given is not None:
-            replaced = list(given) if isinstance(given, (tuple, list)) else [given]
+            if not isinstance(given, tuple):
+                raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
+            replaced: list[Any] = list(given)
             if len(replaced) != len(found):
                 name = getattr(hook, "__name__", type(hook).__name__)
                 raise RuntimeError(

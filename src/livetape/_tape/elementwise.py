@@ -168,7 +168,7 @@ class Elementwise(Op):
             size = shape_of(a)
             if isinstance(b, TensorBase) and size != shape_of(b):
                 size = None
-        else:
+        elif isinstance(b, TensorBase):
             size = shape_of(b)
         try:
             out: Any = self.kernel(x, y)

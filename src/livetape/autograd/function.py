@@ -14,6 +14,7 @@ from livetape._tape.modes import is_recording, local, saved_hooks, set_grad, sta
 from livetape._tape.record import Packed, connected, note_line, packed, run_unpack_hook
 from livetape._tape.tensor import (
     IN_FUNCTION,
+    MULTI_OUTPUT,
     NO_GRAD,
     TensorBase,
     counter_of,
@@ -238,6 +239,12 @@ class FunctionCtx(GradNode):
             if not wanted[i]:
                 continue
             size, kind = meta
+            if g.dtype.is_complex and not kind.is_complex:
+                raise RuntimeError(
+                    "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but "
+                    "got false.  (Could this error message be improved?  If so, please report an enhancement request to "
+                    "PyTorch.)"
+                )
             if shape_of(g) != size:
                 if not _expands(size, shape_of(g)):
                     raise RuntimeError(
@@ -395,7 +402,8 @@ class Function(metaclass=_FunctionMeta):
 
 _NEEDS_SETUP = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
-    "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
+    "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+)
 _LEGACY = (
     "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
     "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
@@ -437,7 +445,7 @@ def _wrapped(ctx: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], record
                 _connect(ctx, result, nr)
         elif differentiable:
             if output.base is not None:
-                output.creation = IN_FUNCTION
+                output.creation = IN_FUNCTION if len(outputs) == 1 else MULTI_OUTPUT
                 output.view_version = version_of(output)
             _connect(ctx, result, nr)
         elif recording and output.node is None and output.recorded:

@@ -135,8 +135,12 @@ class set_grad_enabled(_ModeContext):
     """Switch recording on or off: at once as a call, or for a block (source: ``torch.set_grad_enabled``)."""
 
     def __init__(self, mode: bool) -> None:
+        if type(mode) is not bool:
+            raise TypeError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )
         super().__init__()
-        self.mode = bool(mode)
+        self.mode = mode
         self.prev = bool(local.grad)
         set_grad(self.mode)
 

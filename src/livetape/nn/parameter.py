@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 from livetape import dtypes, ops
+from livetape._tape.modes import is_inferring
 from livetape._tape.tensor import TensorBase, counter_of
 from livetape.tensor import Tensor
 
@@ -63,6 +64,8 @@ def _share(cls: Any, data: Any, requires_grad: bool) -> Any:
     """An object of class ``cls`` on the memory, and the version counter, of ``data``."""
     if requires_grad and data.dtype.category < dtypes.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    if requires_grad and data.inference and not is_inferring():
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     twin = Tensor.__new__(cls)
     TensorBase.__init__(twin)
     twin.array = data.array

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, from_array
-from livetape.dtypes import BOOL, FLOAT, boolean
+from livetape.dtypes import BOOL, FLOAT, INTEGER, boolean
+from livetape.kernels.select import refuse
 from livetape.kernels.small import quick
 from livetape.ops.basics import cast, zeros_like
 from livetape.ops.table import binary, elementwise, into, unary
@@ -65,6 +66,8 @@ def _refuse_bool(input: Any, other: Any) -> None:
 
 
 def _check_alpha(name: str, input: Any, other: Any, alpha: Any) -> None:
+    if not isinstance(alpha, (int, float, complex, np.number, np.bool_, TensorBase)):
+        raise TypeError(f"{name}(): argument 'alpha' must be Number, not {type(alpha).__name__}")
     kind = promote(name, input, other)
     if isinstance(alpha, bool) and kind is not boolean:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -149,6 +152,8 @@ DIV = elementwise(
 
 
 def _floor_div(x: Any, y: Any) -> Any:
+    if x.dtype.kind in "bc":
+        raise refuse("div_floor_cpu", x.dtype)
     if x.dtype.kind == "f":
         return np.where(y == 0, np.true_divide(x, y), np.floor_divide(x, y)).astype(x.dtype)
     if not np.all(y):
@@ -214,7 +219,18 @@ def true_divide(input: Any, other: Any, *, out: Any = None) -> Any:
 
 divide, divide_, true_divide_ = div, div_, div_
 
-FLOOR_DIVIDE = elementwise("floor_divide", lambda self, other: _floor_div(self, other))
+
+def _no_floor_derivative(grad: Any) -> NoReturn:
+    raise RuntimeError("derivative for aten::floor_divide is not implemented")
+
+
+FLOOR_DIVIDE = elementwise(
+    "floor_divide",
+    lambda self, other: _floor_div(self, other),
+    node="NotImplemented",
+    self=_no_floor_derivative,
+    other=_no_floor_derivative,
+)
 
 
 def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -258,12 +274,16 @@ def positive(input: Any) -> Any:
 def _remainder(x: Any, y: Any) -> Any:
     if x.dtype.kind in "iu" and not np.all(y):
         raise RuntimeError("ZeroDivisionError")
+    if x.dtype.kind in "bc":
+        raise refuse("remainder_cpu", x.dtype)
     return np.remainder(x, y)
 
 
 def _fmod(x: Any, y: Any) -> Any:
     if x.dtype.kind in "iu" and not np.all(y):
         raise RuntimeError("ZeroDivisionError")
+    if x.dtype.kind in "bc":
+        raise refuse("fmod_cpu", x.dtype)
     return np.fmod(x, y)
 
 
@@ -325,7 +345,8 @@ def fmod_(self: Any, other: Any) -> Any:
 # ---------------------------------------------------------------- powers
 def _power(x: Any, y: Any) -> Any:
     if x.dtype.kind in "iu" and np.any(np.less(y, 0)):
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
+        below = np.where(np.equal(x, 1), 1, np.where(np.equal(x + 1, 0), 1 - 2 * (y & 1), 0))  # 0 as torch has it
+        return np.where(np.less(y, 0), below, np.power(x, np.maximum(y, 0))).astype(x.dtype)
     if x.ndim and y.ndim == 0 and x.dtype.kind in "fc":  # NumPy is quick at these only when asked directly
         if y == 2:
             return np.square(x)
@@ -403,6 +424,8 @@ POW_BASE = elementwise(
 
 def _pow_row(input: Any, exponent: Any) -> Any:
     if not isinstance(exponent, TensorBase):
+        if type(exponent) is int and exponent < 0 and isinstance(input, TensorBase) and input.dtype.category == INTEGER:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
         return POW_NUMBER
     return POW if isinstance(input, TensorBase) else POW_BASE
 
@@ -441,9 +464,13 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return pow(widened(input), widened(exponent))
 
 
+def _square(x: Any) -> Any:
+    return np.square(x, dtype=np.int64) if x.dtype.kind == "b" else np.square(x)
+
+
 square = unary(
     "square",
-    np.square,
+    _square,
     "The square of each element.",
     promote="same",
     node="PowBackward0",

@@ -133,7 +133,15 @@ def _strided(self: Any, size: Any, stride: Any, storage_offset: int) -> Any:
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     # not as_strided of NumPy, whose result has no array as its base
-    first = self.__array_interface__["data"][0] - owner.__array_interface__["data"][0] + storage_offset * itemsize
+    here = self.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    first = here + storage_offset * itemsize
+    if all(size):
+        end = first + (sum((n - 1) * s for n, s in zip(size, stride)) + 1) * itemsize
+        if end > owner.nbytes and min(stride, default=0) >= 0:
+            raise RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {first // itemsize}, and itemsize "
+                f"{itemsize} requiring a storage size of {end} are out of bounds for storage of size {owner.nbytes}"
+            )
     return np.ndarray(size, self.dtype, owner, first, [s * itemsize for s in stride])
 
 

@@ -285,7 +285,7 @@ def _triangle_places(
 
 TRACE = row(
     "trace",
-    lambda self: self.trace(),
+    lambda self: self.trace(dtype=np.int64 if self.dtype.kind in "iu" else None),
     linear=True,
     batch="diagonal_sum",
     self=lambda grad, self_size: _trace_backward(grad, self_size),

@@ -343,13 +343,21 @@ def _chosen(name: str, op: Any, made: Any, input: Any, dim: Any, keepdim: bool, 
     return _pair(made, op.apply((input, *more, axis, keepdim)))
 
 
+def _refuse_bool(label: str, input: Any) -> None:
+    if input.dtype.category == BOOL:
+        raise NotImplementedError(f"\"{label}\" not implemented for 'Bool'")
+
+
 def _median(name: str, function: Any, rows: Any, made: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
     if out is not None:
         return into(out, function, input, dim, keepdim)
     if dim is None:
         check_tensor(name, input)
         refuse_complex("median_cpu", input)
+        _refuse_bool("median_cpu", input)
         return rows[0].apply((input,))
+    check_tensor(name, input)
+    _refuse_bool("median_out", input)
     return _chosen(name, rows[1], made, input, dim, keepdim)
 
 
@@ -384,6 +392,7 @@ def kthvalue(input: Any, k: Any, dim: Any = -1, keepdim: bool = False, *, out: A
     if out is not None:
         return into(out, kthvalue, input, k, dim, keepdim)
     check_tensor("kthvalue", input)
+    _refuse_bool("kthvalue_cpu", input)
     size = input.array.shape
     axis = wrap_dim(dim, len(size), "kthvalue", "dim", 2)
     extent = size[axis] if size else 1

@@ -6,9 +6,12 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from livetape._tape.record import RelayBase, relays
-from livetape._tape.tensor import Edge, Node, TensorBase, node_extras, tensor_extras
+import numpy as np
+
+from livetape._tape.record import RESULT, SIZE, RelayBase, Saved, relays
+from livetape._tape.tensor import Edge, Node, TensorBase, node_extras, tensor_extras, wrap
 from livetape._tape.views import FREED, CopySlicesBase, copy_slices
+from livetape.dtypes import of_numpy
 from livetape.hooks import RemovableHandle
 
 
@@ -65,25 +68,44 @@ class GradNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        saved = [] if self._op is None else ["_saved_" + s.name.replace("_size", "_sym_sizes") for s in self._op.saved]
-        return [*super().__dir__(), *saved]
+        saved = [] if self._op is None else ["_saved_" + _torch_name(s) for s in self._op.saved]
+        return [*(name for name in super().__dir__() if name != "_saved"), *saved]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {hex(id(self))}>"
 
 
 def _saved_value(node: GradNode, name: str) -> Any:
-    sizes = name.removesuffix("_sym_sizes") + "_size" if name.endswith("_sym_sizes") else None
-    if node._op is not None:
-        for position, saved in enumerate(node._op.saved):
-            if saved.name == name or saved.name == sizes:
+    op = node._op
+    if op is not None:
+        for position, saved in enumerate(op.saved):
+            if _torch_name(saved) == name or saved.name == name:
                 if node._freed:
                     raise RuntimeError(FREED)
                 if node._saved is None or node._saved[position] is None:
                     return None
-                found = node._op.unpack(node, position)
-                return tuple(found) if sizes else found
+                found = op.unpack(node, position)
+                if saved.kind == SIZE:
+                    return tuple(found)
+                if saved.name == "other" and op.name in ("mul", "div") and not isinstance(found, TensorBase):
+                    return _zero_dim(found)
+                return found
+        if name == "alpha" and op.name in ("add", "sub", "rsub"):  # rows of their own take other alphas
+            return 1
     raise AttributeError(f"'{type(node).__name__}' object has no attribute '_saved_{name}'")
+
+
+def _torch_name(saved: Saved) -> str:
+    """What torch calls a saved value: sizes and indices have names of their own there."""
+    if saved.kind == SIZE:
+        return saved.name.removesuffix("_size") + "_sym_sizes"
+    return "indices" if saved.kind == RESULT and saved.index == 1 else saved.name
+
+
+def _zero_dim(value: Any) -> Any:
+    """A Python number that stood in a tensor's place, as the tensor that torch makes of it."""
+    array = np.asarray(value)
+    return wrap(array, of_numpy(array.dtype), None)
 
 
 def next_function(edge: Any) -> tuple[Any, int]:

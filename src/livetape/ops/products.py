@@ -599,6 +599,19 @@ def _batch_error(left: Any, right: Any) -> RuntimeError:
     return RuntimeError("the batches do not broadcast")
 
 
+def _check_bias(bias: Any, rows: int, weight: Any) -> None:
+    """Raise torch's error for a bias of one dimension that does not fit the outputs."""
+    size, count = shape_of(bias), shape_of(weight)[0]
+    if len(size) == 1 and size[0] != count and size[0] != 1:
+        raise _refused(
+            f"The expanded size of the tensor ({count}) must match the existing size ({size[0]}) at non-singleton "
+            f"dimension 1.  Target sizes: {[rows, count]}.  Tensor sizes: {list(size)}",
+            "linear",
+            bias,
+            weight,
+        )
+
+
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``input @ weight.T + bias`` for input [..., in] and weight [out, in] (source: ``torch.nn.functional.linear``)."""
     if not isinstance(input, TensorBase):
@@ -621,7 +634,11 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
             _check_mm(input, turned, "linear")
         if bias is None:
             return (MM if input.dtype.itemsize != 2 else MM_HALF).apply((input, turned))
-        return ADDMM.apply((bias, input, turned, 1, 1, True))
+        try:
+            return ADDMM.apply((bias, input, turned, 1, 1, True))
+        except ValueError:
+            _check_bias(bias, shape_of(input)[0], weight)
+            raise
     if bias is None:
         return matmul(input, turned)
     size = shape_of(input)
@@ -632,7 +649,12 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         shapes.view(input, rows, size[-1]) if input.array.flags.c_contiguous else shapes.reshape(input, rows, size[-1])
     )
     _check_mm(folded, turned, "linear")
-    return shapes.view(ADDMM.apply((bias, folded, turned, 1, 1, True)), *size[:-1], shape_of(weight)[0])
+    try:
+        product = ADDMM.apply((bias, folded, turned, 1, 1, True))
+    except ValueError:
+        _check_bias(bias, rows, weight)
+        raise
+    return shapes.view(product, *size[:-1], shape_of(weight)[0])
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:

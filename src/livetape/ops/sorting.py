@@ -8,7 +8,7 @@ import numpy as np
 
 from livetape import return_types
 from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
-from livetape.dtypes import COMPLEX, float32, float64
+from livetape.dtypes import COMPLEX, boolean, float32, float64
 from livetape.kernels import selection as kernels
 from livetape.ops.along import TAKE_ANY, put
 from livetape.ops.combine import lerp
@@ -134,6 +134,8 @@ def topk(input: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool =
         raise RuntimeError("selected index k out of range")
     if input.dtype.category == COMPLEX:
         raise RuntimeError(" topk does not support complex dtypes on CPU")
+    if input.dtype is boolean:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
     return tuple.__new__(return_types.topk, TOPK.apply((input, k, axis, bool(largest), bool(sorted))))
 
 

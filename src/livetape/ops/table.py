@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.elementwise import Elementwise
-from livetape._tape.modes import is_recording, local, set_grad, state
+from livetape._tape.modes import is_inferring, is_recording, local, set_grad, state
 from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Op, argument_names
 from livetape._tape.tensor import TensorBase, counter_of, shape_of
-from livetape._tape.views import needs_gradient
+from livetape._tape.views import check_inplace, needs_gradient
 from livetape.dtypes import SCALAR_TYPE, can_cast
 from livetape.ops.nodes import node_class
 
@@ -207,6 +207,10 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
                     f"{name}(): functions with out=... arguments don't support automatic differentiation, "
                     "but one of the arguments requires grad."
                 )
+    if not is_inferring():
+        for target in targets:
+            if target.inference:
+                check_inplace(target, False)
     before = local.grad
     set_grad(False)
     try:
