@@ -14,7 +14,10 @@ import livetape as torch
 from livetape.autograd.gradcheck import gradcheck, gradgradcheck
 from livetape.ops.table import TABLE
 
-pytestmark = pytest.mark.filterwarnings("ignore:index_reduce:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:index_reduce:UserWarning"),
+    pytest.mark.filterwarnings("ignore:torch.* is deprecated in favor of:UserWarning"),
+]
 SAMPLES = everything()
 
 

@@ -18,7 +18,7 @@ def _n(*shape: int) -> Any:
 SAMPLES: list[Sample] = [
     *[Sample("clone", "clone", (x,)) for x in (_n(2, 3), _n(), _n(0), _n(3, 2).T, _n(2) + 1j)],
     *[Sample("clone.layout", "Tensor.contiguous", (x,)) for x in (_n(3, 2).T, _n(2, 6)[:, ::2])],
-    Sample("to_copy", "Tensor.double", (_n(2, 3).astype(np.float32),), grad=False),
+    Sample("to_copy", "Tensor.to", (_n(2, 3), "cpu"), {"copy": True}, inplace=False),
     # the gradient of a broadcast sums, and the gradient of that expands
     *[Sample(key, "add", (_n(2, 3), _n(3))) for key in ("sum_to_size", "expand")],
     *[
