@@ -17,6 +17,7 @@ from livetape.ops.table import TABLE
 pytestmark = [
     pytest.mark.filterwarnings("ignore:index_reduce:UserWarning"),
     pytest.mark.filterwarnings("ignore:torch.* is deprecated in favor of:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The reduce argument of torch.scatter:UserWarning"),
 ]
 SAMPLES = everything()
 
