@@ -244,8 +244,8 @@ def _batched(outs: Any, ins: Any, given: Any, create_graph: bool, allow: bool, m
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
                 "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
                 f"mismatch was detected: grad_output[{i}] has a shape of {size_of(g.array.shape[1:])!r} and output[{i}] has a "
-                f"shape of {shape_of(output)!r}. If you only want some tensors in `grad_output` to be considered batched, consider "
-                "using vmap."
+                f"shape of {shape_of(output)!r}. If you only want some tensors in `grad_output` to be considered batched, "
+                "consider using vmap."
             )
         count = g.array.shape[0]
     rows = [

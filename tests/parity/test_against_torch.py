@@ -86,7 +86,7 @@ def same(want: Any, got: Any) -> None:
 
 def known_differences() -> dict[str, str]:
     lines = (Path(__file__).parent / "known_differences.txt").read_text().splitlines()
-    return {name: reason for name, reason in (line.rsplit(": ", 1) for line in lines if line and line[0] != "#")}
+    return dict(line.rsplit(": ", 1) for line in lines if line and line[0] != "#")
 
 
 KNOWN = known_differences()

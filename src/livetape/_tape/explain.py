@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from livetape._tape.modes import state
 from livetape._tape.tensor import Node, TensorBase, shape_of
 from livetape.dtypes import SCALAR_TYPE
-import itertools
 
 
 def type_name(value: Any) -> str:
