@@ -13,10 +13,15 @@ from livetape.ops import (
     compare,
     complexes,
     copies,
+    covariance,
     creation,
+    determinants,
+    distances,
     extremes,
     gathering,
     joining,
+    linalg,
+    literals,
     norms,
     permuting,
     placing,
@@ -24,6 +29,7 @@ from livetape.ops import (
     products,
     queries,
     reduce,
+    reflectors,
     repeating,
     rounding,
     sampling,
@@ -31,6 +37,7 @@ from livetape.ops import (
     scattering,
     searching,
     shape,
+    solving,
     sorting,
     special,
     splitting,
@@ -253,6 +260,10 @@ class Methods(Operators):
     # ops/copies.py
     as_strided_scatter = copies.as_strided_scatter
 
+    # ops/covariance.py
+    cov = covariance.cov
+    corrcoef = covariance.corrcoef
+
     # ops/creation.py
     fill_ = creation.fill_
     new = creation.new
@@ -263,6 +274,9 @@ class Methods(Operators):
     new_tensor = creation.new_tensor
     new_zeros = creation.new_zeros
     zero_ = creation.zero_
+
+    # ops/determinants.py
+    logdet = determinants.logdet
 
     # ops/diagonal.py
     diag = diag
@@ -281,6 +295,10 @@ class Methods(Operators):
     tril_ = tril_
     triu = triu
     triu_ = triu_
+
+    # ops/distances.py
+    renorm = distances.renorm
+    renorm_ = distances.renorm_
 
     # ops/extremes.py
     amax = extremes.amax
@@ -309,6 +327,21 @@ class Methods(Operators):
 
     # ops/joining.py
     unbind = joining.unbind
+
+    # ops/linalg.py
+    det = linalg.det
+    slogdet = linalg.slogdet
+    inverse = linalg.inverse
+    pinverse = linalg.pinverse
+    cholesky = linalg.cholesky
+    qr = linalg.qr
+    svd = linalg.svd
+    lu = linalg.lu
+    lu_solve = linalg.lu_solve
+    triangular_solve = linalg.triangular_solve
+    matrix_power = linalg.matrix_power
+    matrix_exp = linalg.matrix_exp
+    cross = linalg.cross
 
     # ops/literals.py
 
@@ -459,6 +492,11 @@ class Methods(Operators):
     any = reduce.any
     count_nonzero = reduce.count_nonzero
 
+    # ops/reflectors.py
+    orgqr = reflectors.orgqr
+    ormqr = reflectors.ormqr
+    geqrf = reflectors.geqrf
+
     # ops/repeating.py
     repeat = repeating.repeat
     repeat_interleave = repeating.repeat_interleave
@@ -549,6 +587,10 @@ class Methods(Operators):
     # ops/softmax.py
     softmax = softmax
     log_softmax = log_softmax
+
+    # ops/solving.py
+    cholesky_solve = solving.cholesky_solve
+    cholesky_inverse = solving.cholesky_inverse
 
     # ops/sorting.py
     sort = sorting.sort

@@ -33,7 +33,10 @@ def solve(packed: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
     """X with ``A @ X = b``."""
     batch = np.broadcast_shapes(packed.shape[:-2], b.shape[:-2])
     b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
-    packed, pivots = np.broadcast_to(packed, (*batch, *packed.shape[-2:])), np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
+    packed, pivots = (
+        np.broadcast_to(packed, (*batch, *packed.shape[-2:])),
+        np.broadcast_to(pivots, (*batch, pivots.shape[-1])),
+    )
     x = np.zeros(b.shape, b.dtype)
     if x.size:
         run = _routine("trs", packed, hermitian)

@@ -37,15 +37,27 @@ def _flawless(a: Any) -> Any:
     return np.zeros(a.shape[:-2], np.int32)
 
 
+def _spoilt(a: Any, found: Any) -> Any:
+    """What was found, nan for matrices with a nan in them: elimination may pass them over."""
+    if np.isnan(a.sum()):
+        bad = np.isnan(a).any((-2, -1))
+        if bad.any():
+            found = np.array(found)
+            found[np.broadcast_to(bad, found.shape[:-2])] = np.nan
+    return found
+
+
 # ---------------------------------------------------------------- inverses and solutions
-_NO_INVERSE = ("The diagonal element {0} is zero, the inversion could not be completed because the input matrix is "
-               "singular.")
+_NO_INVERSE = (
+    "The diagonal element {0} is zero, the inversion could not be completed because the input matrix is singular."
+)
 
 
 def inverse(a: Any, label: str) -> tuple[Any, Any]:
     """The inverses, and where a matrix is singular the place of the first zero pivot; an error if a label is given."""
     try:
-        return np.linalg.inv(a), _flawless(a)
+        found = np.linalg.inv(a)
+        return _spoilt(a, found), _flawless(a)
     except np.linalg.LinAlgError:
         packed, pivots, info = lu_factor(a)
         if label:
@@ -53,27 +65,32 @@ def inverse(a: Any, label: str) -> tuple[Any, Any]:
         return lu_solve(packed, pivots, np.eye(a.shape[-1], dtype=a.dtype)), info
 
 
-def solve(a: Any, b: Any, left: bool, vector: bool, label: str) -> tuple[Any, Any]:
-    """X with ``a @ X = b`` (or ``X @ a = b``), and as for `inverse`; ``vector``: b is a batch of vectors."""
-    if vector:
-        b = b[..., None]
+def solve(a: Any, b: Any, left: bool, label: str) -> tuple[Any, Any]:
+    """X with ``a @ X = b`` (or ``X @ a = b``), and as for `inverse`."""
     try:
         if left:
             x = np.linalg.solve(a, b)
         else:
-            x = np.linalg.solve(a.swapaxes(-2, -1), b.swapaxes(-2, -1)).swapaxes(-2, -1)
-        info = _flawless(a)
+            x = np.ascontiguousarray(np.linalg.solve(a.swapaxes(-2, -1), b.swapaxes(-2, -1)).swapaxes(-2, -1))
+        return _spoilt(a, x), _flawless(a)
     except np.linalg.LinAlgError:
         packed, pivots, info = lu_factor(a)
         if label:
             refuse(info, label, "The solver failed because the input matrix is singular.")
-        x = lu_solve(packed, pivots, b, left)
-    return (x[..., 0] if vector else np.ascontiguousarray(x)), info
+        return np.ascontiguousarray(lu_solve(packed, pivots, b, left)), info
+
+
+def solve_vectors(a: Any, b: Any, label: str) -> tuple[Any, Any]:
+    """`solve` for a batch of vectors."""
+    x, info = solve(a, b[..., None], True, label)
+    return x[..., 0], info
 
 
 # ---------------------------------------------------------------- symmetric matrices
-_NOT_POSITIVE = ("The factorization could not be completed because the input is not positive-definite (the leading minor "
-                 "of order {0} is not positive-definite).")
+_NOT_POSITIVE = (
+    "The factorization could not be completed because the input is not positive-definite (the leading minor "
+    "of order {0} is not positive-definite)."
+)
 
 
 def cholesky(a: Any, upper: bool, label: str) -> tuple[Any, Any]:
@@ -123,11 +140,13 @@ def cholesky_inverse(factor: Any, upper: bool) -> Any:
     return cholesky_solve(np.eye(factor.shape[-1], dtype=factor.dtype), factor, upper)
 
 
-_MANY_REPEATED = ("{0}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
-                  "repeated {1} (error code: {2}).")
+_MANY_REPEATED = (
+    "{0}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+    "repeated {1} (error code: {2})."
+)
 
 
-def eigh(a: Any, uplo: str, vectors: bool) -> tuple[Any, Any]:
+def eigh(a: Any, uplo: Any, vectors: bool) -> tuple[Any, Any]:
     """Eigenvalues in rising order, and eigenvectors as columns (an empty array unless asked for)."""
     try:
         if vectors:
@@ -162,8 +181,9 @@ def svd(a: Any, full_matrices: bool, vectors: bool) -> tuple[Any, Any, Any]:
     except np.linalg.LinAlgError:
         label = _element("linalg.svd", a)
         if not np.isfinite(a).all():
-            raise LinAlgError(f"{label}: The algorithm failed to converge because the input matrix contained non-finite "
-                              "values.") from None
+            raise LinAlgError(
+                f"{label}: The algorithm failed to converge because the input matrix contained non-finite values."
+            ) from None
         raise LinAlgError(_MANY_REPEATED.format(label, "singular values", min(a.shape[-2:]))) from None
 
 
@@ -247,21 +267,35 @@ def _residuals(a: Any, x: Any, b: Any) -> Any:
 
 
 # ---------------------------------------------------------------- exponentials
-_PADE = (64764752532480000., 32382376266240000., 7771770303897600., 1187353796428800., 129060195264000., 10559470521600.,
-         670442572800., 33522128640., 1323241920., 40840800., 960960., 16380., 182., 1.)
-_REACH = {4: 5.5, 8: 5.371920351148152}  # the norm up to which the quotient is exact, by bytes of a real number
+_PADE = (
+    64764752532480000.0,
+    32382376266240000.0,
+    7771770303897600.0,
+    1187353796428800.0,
+    129060195264000.0,
+    10559470521600.0,
+    670442572800.0,
+    33522128640.0,
+    1323241920.0,
+    40840800.0,
+    960960.0,
+    16380.0,
+    182.0,
+    1.0,
+)
+_REACH = 5.371920351148152  # the norm up to which the quotient is exact
 
 
 def matrix_exp(a: Any) -> Any:
     """Exponentials by scaling, a Pade quotient of degree 13, and squaring (Higham 2005)."""
-    if a.dtype.itemsize == 2:
-        return matrix_exp(a.astype(np.float32)).astype(a.dtype)
+    if a.real.itemsize < 8:
+        return matrix_exp(a.astype(np.result_type(a.dtype, np.float64))).astype(a.dtype)
     if a.size == 0:
         return a.copy()
     if a.shape[-1] == 1:
         return np.exp(a)
     size = np.abs(a).sum(-2).max(-1)
-    steps = np.where(np.isfinite(size), np.ceil(np.log2(np.maximum(size, 1e-30) / _REACH[a.real.itemsize])), 0)
+    steps = np.where(np.isfinite(size), np.ceil(np.log2(np.maximum(size, 1e-30) / _REACH)), 0)
     steps = np.maximum(steps, 0).astype(np.int64)
     x = a * np.exp2(-steps[..., None, None]).astype(a.real.dtype)
     c = [x.dtype.type(k / _PADE[0]) for k in _PADE]

@@ -129,5 +129,6 @@ def _solve_flipped(packed: Any, pivots: Any, b: Any, conjugate: bool) -> Any:
 
 def _rows(b: Any, order: Any) -> Any:
     batch = np.broadcast_shapes(b.shape[:-2], order.shape[:-1])
-    return np.take_along_axis(np.broadcast_to(b, (*batch, *b.shape[-2:])),
-                              np.broadcast_to(order, (*batch, order.shape[-1]))[..., None], -2)
+    return np.take_along_axis(
+        np.broadcast_to(b, (*batch, *b.shape[-2:])), np.broadcast_to(order, (*batch, order.shape[-1]))[..., None], -2
+    )

@@ -75,6 +75,9 @@ from livetape.ops.distance_loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from livetape.ops.distances import (
+    pdist,
+)
 from livetape.ops.dropout import (
     dropout1d,
     dropout2d,
@@ -273,6 +276,7 @@ __all__ = [
     "one_hot",
     "pad",
     "pairwise_distance",
+    "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
     "poisson_nll_loss",

@@ -196,6 +196,10 @@ from livetape.ops.copies import (
     view_as_real_copy,
     view_copy,
 )
+from livetape.ops.covariance import (
+    corrcoef,
+    cov,
+)
 from livetape.ops.creation import (
     arange,
     as_tensor,
@@ -222,6 +226,9 @@ from livetape.ops.creation import (
     zero_,
     zeros,
     zeros_like,
+)
+from livetape.ops.determinants import (
+    logdet,
 )
 from livetape.ops.diagonal import (
     diag,
@@ -252,6 +259,13 @@ from livetape.ops.distance_loss import (
     poisson_nll_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
+)
+from livetape.ops.distances import (
+    _weight_norm,
+    cdist,
+    norm_except_dim,
+    pdist,
+    renorm,
 )
 from livetape.ops.dropout import (
     alpha_dropout,
@@ -333,6 +347,22 @@ from livetape.ops.label_loss import (
     multilabel_margin_loss,
     soft_margin_loss,
 )
+from livetape.ops.linalg import (
+    cholesky,
+    cross,
+    det,
+    frobenius_norm,
+    inverse,
+    lu,
+    lu_solve,
+    matrix_exp,
+    matrix_power,
+    pinverse,
+    qr,
+    slogdet,
+    svd,
+    triangular_solve,
+)
 from livetape.ops.loss import (
     cosine_similarity,
     cross_entropy,
@@ -342,6 +372,9 @@ from livetape.ops.loss import (
     nll_loss,
     pairwise_distance,
     smooth_l1_loss,
+)
+from livetape.ops.lu_factors import (
+    lu_unpack,
 )
 from livetape.ops.normalization import (
     batch_norm,
@@ -522,6 +555,11 @@ from livetape.ops.reduce import (
     prod,
     sum,
 )
+from livetape.ops.reflectors import (
+    geqrf,
+    orgqr,
+    ormqr,
+)
 from livetape.ops.repeating import (
     broadcast_shapes,
     broadcast_tensors,
@@ -607,6 +645,10 @@ from livetape.ops.softmax import (
     softmax,
     softmin,
 )
+from livetape.ops.solving import (
+    cholesky_inverse,
+    cholesky_solve,
+)
 from livetape.ops.sorting import (
     argsort,
     msort,
@@ -645,6 +687,7 @@ from livetape.ops.splitting import (
 
 # What ``torch`` itself has; the rest belongs to ``torch.nn.functional``.
 __all__ = [
+    "_weight_norm",
     "abs",
     "abs_",
     "absolute",
@@ -727,12 +770,16 @@ __all__ = [
     "bucketize",
     "cartesian_prod",
     "cat",
+    "cdist",
     "ceil",
     "ceil_",
     "celu",
     "celu_",
     "chain_matmul",
     "channel_shuffle",
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
     "chunk",
     "clamp",
     "clamp_",
@@ -761,12 +808,15 @@ __all__ = [
     "conv_transpose3d",
     "convolution",
     "copysign",
+    "corrcoef",
     "cos",
     "cos_",
     "cosh",
     "cosh_",
     "cosine_similarity",
     "count_nonzero",
+    "cov",
+    "cross",
     "cummax",
     "cummin",
     "cumprod",
@@ -774,6 +824,7 @@ __all__ = [
     "cumulative_trapezoid",
     "deg2rad",
     "deg2rad_",
+    "det",
     "detach_copy",
     "diag",
     "diag_embed",
@@ -836,6 +887,7 @@ __all__ = [
     "fmod",
     "frac",
     "frac_",
+    "frobenius_norm",
     "from_numpy",
     "frombuffer",
     "full",
@@ -844,6 +896,7 @@ __all__ = [
     "gcd",
     "gcd_",
     "ge",
+    "geqrf",
     "ger",
     "greater",
     "greater_equal",
@@ -871,6 +924,7 @@ __all__ = [
     "index_select",
     "inner",
     "instance_norm",
+    "inverse",
     "is_complex",
     "is_conj",
     "is_floating_point",
@@ -914,6 +968,7 @@ __all__ = [
     "logaddexp",
     "logaddexp2",
     "logcumsumexp",
+    "logdet",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -923,10 +978,15 @@ __all__ = [
     "logspace",
     "logsumexp",
     "lt",
+    "lu",
+    "lu_solve",
+    "lu_unpack",
     "masked_fill",
     "masked_scatter",
     "masked_select",
     "matmul",
+    "matrix_exp",
+    "matrix_power",
     "max",
     "max_pool1d",
     "max_pool1d_with_indices",
@@ -965,16 +1025,21 @@ __all__ = [
     "nonzero",
     "nonzero_static",
     "norm",
+    "norm_except_dim",
     "normal",
     "not_equal",
     "nuclear_norm",
     "numel",
     "ones",
     "ones_like",
+    "orgqr",
+    "ormqr",
     "outer",
     "pairwise_distance",
+    "pdist",
     "permute",
     "permute_copy",
+    "pinverse",
     "pixel_shuffle",
     "pixel_unshuffle",
     "poisson",
@@ -985,6 +1050,7 @@ __all__ = [
     "prelu",
     "prod",
     "put",
+    "qr",
     "quantile",
     "rad2deg",
     "rad2deg_",
@@ -1002,6 +1068,7 @@ __all__ = [
     "relu",
     "relu_",
     "remainder",
+    "renorm",
     "repeat_interleave",
     "reshape",
     "resolve_conj",
@@ -1041,6 +1108,7 @@ __all__ = [
     "sinh_",
     "slice_copy",
     "slice_scatter",
+    "slogdet",
     "softmax",
     "sort",
     "split",
@@ -1058,6 +1126,7 @@ __all__ = [
     "sub",
     "subtract",
     "sum",
+    "svd",
     "swapaxes",
     "swapdims",
     "t",
@@ -1080,6 +1149,7 @@ __all__ = [
     "transpose_copy",
     "trapezoid",
     "trapz",
+    "triangular_solve",
     "tril",
     "tril_indices",
     "triu",

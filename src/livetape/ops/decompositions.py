@@ -43,10 +43,21 @@ def _cholesky_backward(grad: Any, L: Any, upper: bool) -> Any:
     return SOLVE_TRIANGULAR.apply((L, left, False, False, False))
 
 
-CHOLESKY = row("linalg_cholesky_ex", lambda self, upper, label: kernels.cholesky(self, upper, label), outputs=2,
-               analytic=False, self=lambda grad, result0, upper: _cholesky_backward(grad, result0, upper))
-CHOLESKY_OLD = row("cholesky", lambda self, upper: kernels.cholesky(self, upper, "cholesky")[0], analytic=False,
-                   self=lambda grad, result, upper: _cholesky_backward(grad, result, upper))
+CHOLESKY = row(
+    "linalg_cholesky_ex",
+    lambda self, upper, label: kernels.cholesky(self, upper, label),
+    batch="any",
+    outputs=2,
+    analytic=False,
+    self=lambda grad, result0, upper: _cholesky_backward(grad, result0, upper),
+)
+CHOLESKY_OLD = row(
+    "cholesky",
+    lambda self, upper: kernels.cholesky(self, upper, "cholesky")[0],
+    batch="any",
+    analytic=False,
+    self=lambda grad, result, upper: _cholesky_backward(grad, result, upper),
+)
 
 
 def _cholesky(A: Any, upper: bool, label: str, name: str) -> Any:
@@ -102,8 +113,10 @@ def _qr_backward(grads: Any, result0: Any, result1: Any, mode: str) -> Any:
     by_q, by_r = grads
     q, r = result0, result1
     if mode == "r":
-        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
-                           "linalg.qr(A, mode='reduced') if you are going to require gradients.")
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced') if you are going to require gradients."
+        )
     m, n = shape_of(q)[-2], shape_of(r)[-1]
     if mode == "complete" and m > n:
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
@@ -120,7 +133,7 @@ def _qr_backward(grads: Any, result0: Any, result1: Any, mode: str) -> Any:
     return cat([_square_qr_backward(by_q, by_r, q, r.narrow(-1, 0, m)), by_rest], -1)
 
 
-QR = row("linalg_qr", _qr, tensors="A", outputs=2, analytic=False, A=_qr_backward)
+QR = row("linalg_qr", _qr, batch="any", tensors="A", outputs=2, analytic=False, A=_qr_backward)
 
 
 def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
@@ -144,14 +157,17 @@ def q_and_r(A: Any, mode: str) -> Any:
     need_matrix("linalg.qr", A)
     need_float("linalg.qr", A, "geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
-                           "'complete'")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
     return QR.apply((A, mode))
 
 
 # ---------------------------------------------------------------- eigenvalues
-_PHASES = ("{}: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss "
-           "function depends on this quantity, so it is ill-defined.")
+_PHASES = (
+    "{}: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss "
+    "function depends on this quantity, so it is ill-defined."
+)
 
 
 def _check_phases(name: str, inner: Any) -> None:
@@ -177,8 +193,15 @@ def _eigh_backward(grads: Any, result0: Any, result1: Any) -> Any:
     return product(vectors, _with_diagonal(inner / gaps, by_values), mH(vectors))
 
 
-EIGH = row("linalg_eigh", lambda A, UPLO, vectors: kernels.eigh(A, UPLO, vectors), tensors="A", outputs=2, analytic=False,
-           A=_eigh_backward)
+EIGH = row(
+    "linalg_eigh",
+    lambda A, UPLO, vectors: kernels.eigh(A, UPLO, vectors),
+    batch="any",
+    tensors="A",
+    outputs=2,
+    analytic=False,
+    A=_eigh_backward,
+)
 
 
 def _check_eigh(name: str, A: Any, UPLO: str) -> str:
@@ -226,10 +249,17 @@ def _eig_backward(grads: Any, result0: Any, result1: Any) -> Any:
         tangent = inner - product(mH(vectors), vectors) * real(diagonal_of(inner)).unsqueeze(-2)
         gaps = (values.unsqueeze(-2) - values.unsqueeze(-1)).conj() + identity_like(values)
         core = _with_diagonal(tangent / gaps, by_values)
-    return SOLVE.apply((mH(vectors), product(core, mH(vectors)), True, False, ""))[0]
+    return SOLVE.apply((mH(vectors), product(core, mH(vectors)), True, ""))[0]
 
 
-EIG = row("linalg_eig", lambda self, vectors: kernels.eig(self, vectors), outputs=2, analytic=False, self=_eig_backward)
+EIG = row(
+    "linalg_eig",
+    lambda self, vectors: kernels.eig(self, vectors),
+    batch="any",
+    outputs=2,
+    analytic=False,
+    self=_eig_backward,
+)
 
 
 def _check_eig(label: str, A: Any) -> None:

@@ -50,8 +50,13 @@ def _cofactors_by_svd(A: Any) -> Any:
     return _as_matrix(weights) * product(conj(u) * prod(others, -1).unsqueeze(-2), conj(vh))
 
 
-DET = row("linalg_det", lambda A: np.linalg.det(A), tensors="A",
-          A=lambda grad, A, result: _as_matrix(grad) * _cofactors(A, result))
+DET = row(
+    "linalg_det",
+    lambda A: np.linalg.det(A),
+    batch="any",
+    tensors="A",
+    A=lambda grad, A, result: _as_matrix(grad) * _cofactors(A, result),
+)
 
 
 def det(A: Any, *, out: Any = None) -> Any:
@@ -80,8 +85,15 @@ def _slogdet_backward(grads: Any, A: Any, result0: Any) -> Any:
     return _as_matrix(by_log) * mH(INVERSE.apply((A, ""))[0])
 
 
-SLOGDET = row("linalg_slogdet", lambda A: tuple(np.linalg.slogdet(A)), tensors="A", outputs=2, analytic=False,
-              A=_slogdet_backward)
+SLOGDET = row(
+    "linalg_slogdet",
+    lambda A: tuple(np.linalg.slogdet(A)),
+    batch="any",
+    tensors="A",
+    outputs=2,
+    analytic=False,
+    A=_slogdet_backward,
+)
 
 
 def slogdet(A: Any, *, out: Any = None) -> Any:

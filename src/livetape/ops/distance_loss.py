@@ -13,6 +13,7 @@ from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import FLOAT, SCALAR_TYPE
 from livetape.ops.dims import wrap_dim
+from livetape.ops.distances import plain_norm
 from livetape.ops.loss_options import broadcast, reduce_loss, reduction_of
 from livetape.ops.smooth import LOG_SIGMOID
 
@@ -40,7 +41,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of ``x1 - x2 + eps`` along the last dimension (source: ``torch.nn.functional.pairwise_distance``)."""
-    return (x1 - x2 + eps).norm(p, -1, keepdim)
+    return plain_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 # ---------------------------------------------------------------- likelihoods

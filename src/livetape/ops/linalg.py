@@ -1,6 +1,6 @@
 """What torch itself has of linear algebra: older names of what ``torch.linalg`` holds.
 
-The operations stand in solving.py, determinants.py, decompositions.py, singular.py, lu.py and matrix_functions.py.
+The operations stand in solving.py, determinants.py, decompositions.py, singular.py, lu_factors.py and matrix_functions.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import numpy as np
 from livetape import return_types
 from livetape._tape.tensor import shape_of, wrap
 from livetape.ops import decompositions, determinants, matrix_functions, singular, solving
-from livetape.ops import lu as factors
+from livetape.ops import lu_factors as factors
 from livetape.ops.dims import as_int, is_integer
+from livetape.ops.distances import plain_norm
 from livetape.ops.matrices import mH, need, need_kernel, need_square
 from livetape.ops.table import into
 
@@ -79,10 +80,16 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, cholesky, input, upper)
     need("cholesky", "input", input)
-    _deprecated("cholesky", _replaced("cholesky", "torch.linalg.cholesky",
-                                      "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\n"
-                                      "U = torch.cholesky(A, upper=True)\nshould be replaced with\n"
-                                      "U = torch.linalg.cholesky(A).mH"))
+    _deprecated(
+        "cholesky",
+        _replaced(
+            "cholesky",
+            "torch.linalg.cholesky",
+            "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\n"
+            "U = torch.cholesky(A, upper=True)\nshould be replaced with\n"
+            "U = torch.linalg.cholesky(A).mH",
+        ),
+    )
     need_square("cholesky", input)
     need_kernel("cholesky_cpu", input)
     return decompositions.CHOLESKY_OLD.apply((input, bool(upper)))
@@ -94,10 +101,16 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
         return into(out, qr, input, some)
     need("qr", "input", input)
     _need_bool("qr", "some", some)
-    _deprecated("qr", _replaced("qr", "torch.linalg.qr",
-                                "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\n"
-                                "Q, R = torch.qr(A, some)\nshould be replaced with\n"
-                                "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"))
+    _deprecated(
+        "qr",
+        _replaced(
+            "qr",
+            "torch.linalg.qr",
+            "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\n"
+            "Q, R = torch.qr(A, some)\nshould be replaced with\n"
+            "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')",
+        ),
+    )
     return return_types.qr(decompositions.q_and_r(input, "reduced" if some else "complete"))
 
 
@@ -109,8 +122,9 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     _need_bool("svd", "some", some)
     _need_bool("svd", "compute_uv", compute_uv)
     if input.array.ndim < 2:
-        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.array.ndim} dimensions "
-                           "instead")
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {input.array.ndim} dimensions instead"
+        )
     singular.check_svd(input)
     if compute_uv:
         U, S, Vh = singular.SVD.apply((input, not some, True))
@@ -129,11 +143,17 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     if out is not None:
         return into(out, lu, A, pivot, get_infos)
     need("_lu_with_info", "input", A)
-    _deprecated("lu", _replaced("lu", "torch.linalg.lu_factor / torch.linalg.lu_factor_ex",
-                                "LU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\n"
-                                "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
-                                "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
-                                "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"))
+    _deprecated(
+        "lu",
+        _replaced(
+            "lu",
+            "torch.linalg.lu_factor / torch.linalg.lu_factor_ex",
+            "LU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\n"
+            "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
+            "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
+            "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)",
+        ),
+    )
     found = factors.packed(A, pivot)
     return return_types._lu_with_info(found) if get_infos else tuple(found[:2])
 
@@ -144,15 +164,19 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
         return into(out, lu_solve, b, LU_data, LU_pivots)
     for at, (argument, value) in enumerate((("input", b), ("LU_data", LU_data), ("LU_pivots", LU_pivots))):
         need("lu_solve", argument, value, at + 1)
-    _deprecated("lu_solve", "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future "
-                            "PyTorch release.\nNote that torch.linalg.lu_solve has its arguments reversed.\n"
-                            "X = torch.lu_solve(B, LU, pivots)\nshould be replaced with\n"
-                            "X = torch.linalg.lu_solve(LU, pivots, B)")
+    _deprecated(
+        "lu_solve",
+        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future "
+        "PyTorch release.\nNote that torch.linalg.lu_solve has its arguments reversed.\n"
+        "X = torch.lu_solve(B, LU, pivots)\nshould be replaced with\n"
+        "X = torch.linalg.lu_solve(LU, pivots, B)",
+    )
     return factors.lu_solve(LU_data, LU_pivots, b)
 
 
-def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
-                     out: Any = None) -> Any:
+def triangular_solve(
+    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
+) -> Any:
     """As `livetape.linalg.solve_triangular`, with the right-hand sides first; also returns a copy of the coefficients.
 
     Source: ``torch.triangular_solve``.
@@ -161,11 +185,14 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
         return into(out, triangular_solve, b, A, upper, transpose, unitriangular)
     need("triangular_solve", "input", b)
     need("triangular_solve", "A", A, 2)
-    _deprecated("triangular_solve", "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will "
-                                    "be removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its "
-                                    "arguments reversed and does not return a copy of one of the inputs.\n"
-                                    "X = torch.triangular_solve(B, A).solution\nshould be replaced with\n"
-                                    "X = torch.linalg.solve_triangular(A, B).")
+    _deprecated(
+        "triangular_solve",
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will "
+        "be removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its "
+        "arguments reversed and does not return a copy of one of the inputs.\n"
+        "X = torch.triangular_solve(B, A).solution\nshould be replaced with\n"
+        "X = torch.linalg.solve_triangular(A, B).",
+    )
     return solving.triangular_solve(b, A, upper, transpose, unitriangular)
 
 
@@ -197,17 +224,56 @@ def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Any:
         return matrix_functions.cross(input, other, dim=as_int(dim), out=out)
     if input.array.ndim != other.array.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    _deprecated("cross", "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
-                         "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree with "
-                         "that of linalg.cross in a future release.")
+    _deprecated(
+        "cross",
+        "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
+        "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree with "
+        "that of linalg.cross in a future release.",
+    )
     size = shape_of(input)
     if 3 not in size:
         raise RuntimeError("no dimension of size 3 in input")
     return matrix_functions.cross(input, other, dim=size.index(3), out=out)
 
 
-FUNCTIONS = ["det", "slogdet", "inverse", "pinverse", "cholesky", "qr", "svd", "lu", "lu_solve", "triangular_solve",
-             "matrix_power", "matrix_exp", "cross"]
-METHODS = {"det": det, "slogdet": slogdet, "inverse": inverse, "pinverse": pinverse, "cholesky": cholesky, "qr": qr,
-           "svd": svd, "lu": lu, "lu_solve": lu_solve, "triangular_solve": triangular_solve, "matrix_power": matrix_power,
-           "matrix_exp": matrix_exp, "cross": cross}
+def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The roots of sums of squares over one dimension or two (source: ``torch.frobenius_norm``)."""
+    if out is not None:
+        return into(out, frobenius_norm, input, dim, keepdim)
+    count = 1 if is_integer(dim) else len(dim)
+    if count > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {count} dimensions instead.")
+    return plain_norm(input, 2, dim, keepdim)
+
+
+FUNCTIONS = [
+    "frobenius_norm",
+    "det",
+    "slogdet",
+    "inverse",
+    "pinverse",
+    "cholesky",
+    "qr",
+    "svd",
+    "lu",
+    "lu_solve",
+    "triangular_solve",
+    "matrix_power",
+    "matrix_exp",
+    "cross",
+]
+METHODS = {
+    "det": det,
+    "slogdet": slogdet,
+    "inverse": inverse,
+    "pinverse": pinverse,
+    "cholesky": cholesky,
+    "qr": qr,
+    "svd": svd,
+    "lu": lu,
+    "lu_solve": lu_solve,
+    "triangular_solve": triangular_solve,
+    "matrix_power": matrix_power,
+    "matrix_exp": matrix_exp,
+    "cross": cross,
+}

@@ -13,6 +13,7 @@ from livetape.kernels import ldl as ldl_kernels
 from livetape.kernels import triangular as kernels
 from livetape.kernels.matrices import refuse
 from livetape.ops.basics import detach, sum_to
+from livetape.ops.dims import wrap_dim
 from livetape.ops.joining import cat
 from livetape.ops.matrices import (
     constant,
@@ -32,8 +33,10 @@ from livetape.ops.matrices import (
 from livetape.ops.solving import SOLVE_TRIANGULAR, check_system, need_pair
 from livetape.ops.table import into, row
 
-_SINGULAR = ("U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform "
-             "the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
+_SINGULAR = (
+    "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform "
+    "the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+)
 
 
 # ---------------------------------------------------------------- factors, packed or apart
@@ -72,14 +75,20 @@ def _split(packed: Any) -> tuple[Any, Any]:
     """L and U of packed factors."""
     m, n = shape_of(packed)[-2:]
     count = min(m, n)
-    return (tril(packed.narrow(-1, 0, count), -1) + constant(np.eye(m, count), packed.dtype),
-            triu(packed.narrow(-2, 0, count)))
+    return (
+        tril(packed.narrow(-1, 0, count), -1) + constant(np.eye(m, count), packed.dtype),
+        triu(packed.narrow(-2, 0, count)),
+    )
 
 
 def _lu_factor_backward(grad: Any, result0: Any, result1: Any) -> Any:
     count = min(shape_of(grad)[-2:])
-    return _factors_backward(tril(grad.narrow(-1, 0, count), -1), triu(grad.narrow(-2, 0, count)),
-                             _permutation_of(result1, grad), *_split(result0))
+    return _factors_backward(
+        tril(grad.narrow(-1, 0, count), -1),
+        triu(grad.narrow(-2, 0, count)),
+        _permutation_of(result1, grad),
+        *_split(result0),
+    )
 
 
 def _lu_factor(A: Any, label: str) -> Any:
@@ -89,14 +98,15 @@ def _lu_factor(A: Any, label: str) -> Any:
     return packed, pivots, info
 
 
-LU_FACTOR = row("linalg_lu_factor_ex", _lu_factor, tensors="A", outputs=3, A=_lu_factor_backward)
+LU_FACTOR = row("linalg_lu_factor_ex", _lu_factor, batch="any", tensors="A", outputs=3, A=_lu_factor_backward)
 
 
 def _factor(A: Any, pivot: bool, label: str, name: str, argument: str = "A") -> Any:
     need(name, argument, A)
     if A.array.ndim < 2:
-        raise RuntimeError("torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: "
-                           f"{list(shape_of(A))} instead")
+        raise RuntimeError(
+            f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead"
+        )
     _check_lu(A, pivot)
     return LU_FACTOR.apply((A, label))
 
@@ -132,8 +142,14 @@ def _lu(A: Any) -> tuple[Any, Any, Any]:
     return kernels.permutation(pivots, A.shape[-2], A.dtype), kernels.lower_of(packed), kernels.upper_of(packed)
 
 
-LU = row("linalg_lu", _lu, tensors="A", outputs=3, A=lambda grads, result0, result1, result2:
-         _factors_backward(grads[1], grads[2], detach(result0), result1, result2))
+LU = row(
+    "linalg_lu",
+    _lu,
+    batch="any",
+    tensors="A",
+    outputs=3,
+    A=lambda grads, result0, result1, result2: _factors_backward(grads[1], grads[2], detach(result0), result1, result2),
+)
 
 
 def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
@@ -148,7 +164,9 @@ def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
         return into(out, lu, A, pivot=pivot)
     need("linalg_lu", "A", A)
     if A.array.ndim < 2:
-        raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
+        raise RuntimeError(
+            f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead"
+        )
     _check_lu(A, pivot)
     P, L, U = LU.apply((A,))
     return return_types.linalg_lu((detach(P), L, U))
@@ -173,24 +191,31 @@ def _lu_unpack_backward(grads: Any, LU_data_size: Any) -> Any:
     return plus(below, above)
 
 
-LU_UNPACK = row("lu_unpack", _lu_unpack, tensors="LU_data LU_pivots", outputs=3, LU_data=_lu_unpack_backward)
+LU_UNPACK = row(
+    "lu_unpack", _lu_unpack, batch="any", tensors="LU_data LU_pivots", outputs=3, LU_data=_lu_unpack_backward
+)
 
 
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *,
-              out: Any = None) -> Any:
+def lu_unpack(
+    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
+) -> Any:
     """P, L and U from what `lu_factor` returns (source: ``torch.lu_unpack``)."""
     if out is not None:
         return into(out, lu_unpack, LU_data, LU_pivots, unpack_data, unpack_pivots)
     need("lu_unpack", "LU_data", LU_data)
     need("lu_unpack", "LU_pivots", LU_pivots, 2)
     if unpack_pivots and LU_pivots.dtype is not int32:
-        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
-                           "function is intended to be used with the output produced by torch.linalg.lu_factor")
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
+            "function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
     size, count = shape_of(LU_data), shape_of(LU_pivots)[-1]
     at = LU_pivots.array
     if unpack_pivots and (count != min(size[-2:]) or (at.size and (at.min() < 1 or at.max() > size[-2]))):
-        raise RuntimeError("pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the "
-                           "result of lu_factor?")
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the "
+            "result of lu_factor?"
+        )
     P, L, U = LU_UNPACK.apply((LU_data, LU_pivots, unpack_data, unpack_pivots))
     if not unpack_data:
         L, U = detach(L), detach(U)
@@ -198,8 +223,17 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
 
 
 # ---------------------------------------------------------------- systems with factors
-def _lu_solve_backward(grad: Any, LU: Any, pivots: Any, result: Any, LU_size: Any, B_size: Any, left: bool, adjoint: bool,
-                       wanted: list[bool]) -> Any:
+def _lu_solve_backward(
+    grad: Any,
+    LU: Any,
+    pivots: Any,
+    result: Any,
+    LU_size: Any,
+    B_size: Any,
+    left: bool,
+    adjoint: bool,
+    wanted: list[bool],
+) -> Any:
     by_b = LU_SOLVE.apply((LU, pivots, grad, left, not adjoint))
     by_lu = None
     if wanted[0]:
@@ -215,10 +249,18 @@ def _lu_solve_backward(grad: Any, LU: Any, pivots: Any, result: Any, LU_size: An
     return by_lu, None, sum_to(by_b, B_size) if wanted[2] else None
 
 
-LU_SOLVE = row("linalg_lu_solve", lambda LU, pivots, B, left, adjoint:
-               np.ascontiguousarray(kernels.lu_solve(LU, pivots, B, left, adjoint)), tensors="LU pivots B", analytic=False)
-LU_SOLVE.joint("LU B", lambda grad, LU, pivots, result, LU_size, B_size, left, adjoint, wanted:
-               _lu_solve_backward(grad, LU, pivots, result, LU_size, B_size, left, adjoint, wanted)[::2])
+LU_SOLVE = row(
+    "linalg_lu_solve",
+    lambda LU, pivots, B, left, adjoint: np.ascontiguousarray(kernels.lu_solve(LU, pivots, B, left, adjoint)),
+    tensors="LU pivots B",
+    analytic=False,
+)
+LU_SOLVE.joint(
+    "LU B",
+    lambda grad, LU, pivots, result, LU_size, B_size, left, adjoint, wanted: _lu_solve_backward(
+        grad, LU, pivots, result, LU_size, B_size, left, adjoint, wanted
+    )[::2],
+)
 
 
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
@@ -246,8 +288,14 @@ def _no_derivative(grad: Any) -> Any:
     raise RuntimeError("derivative for aten::linalg_ldl_factor_ex is not implemented")
 
 
-LDL_FACTOR = row("linalg_ldl_factor_ex", lambda self, hermitian: ldl_kernels.factor(self, hermitian), outputs=3,
-                 node="NotImplemented", self=_no_derivative)
+LDL_FACTOR = row(
+    "linalg_ldl_factor_ex",
+    lambda self, hermitian: ldl_kernels.factor(self, hermitian),
+    batch="any",
+    outputs=3,
+    node="NotImplemented",
+    self=_no_derivative,
+)
 
 
 def _ldl(name: str, A: Any, hermitian: bool, label: str) -> Any:
@@ -256,8 +304,12 @@ def _ldl(name: str, A: Any, hermitian: bool, label: str) -> Any:
     need_float("torch.linalg.ldl_factor_ex", A, "ldl_factor_kernel_cpu")
     found = LDL_FACTOR.apply((A, bool(hermitian)))
     if label:
-        refuse(found[2].array, label, "The diagonal element {0} of D is zero: it is singular and cannot be solved with.",
-               RuntimeError)
+        refuse(
+            found[2].array,
+            label,
+            "The diagonal element {0} of D is zero: it is singular and cannot be solved with.",
+            RuntimeError,
+        )
     return found
 
 
@@ -280,8 +332,14 @@ def _ldl_solve_no_derivative(grad: Any) -> Any:
     raise RuntimeError("derivative for aten::linalg_ldl_solve is not implemented")
 
 
-LDL_SOLVE = row("linalg_ldl_solve", lambda LD, pivots, B, hermitian: ldl_kernels.solve(LD, pivots, B, hermitian),
-                tensors="LD pivots B", node="NotImplemented", LD=_ldl_solve_no_derivative, B=_ldl_solve_no_derivative)
+LDL_SOLVE = row(
+    "linalg_ldl_solve",
+    lambda LD, pivots, B, hermitian: ldl_kernels.solve(LD, pivots, B, hermitian),
+    tensors="LD pivots B",
+    node="NotImplemented",
+    LD=_ldl_solve_no_derivative,
+    B=_ldl_solve_no_derivative,
+)
 
 
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any = None) -> Any:
@@ -289,12 +347,15 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     if out is not None:
         return into(out, ldl_solve, LD, pivots, B, hermitian=hermitian)
     label = "torch.linalg.ldl_solve"
+    wrap_dim(-2, B.array.ndim)
     need_square(label, LD)
     if LD.dtype is not B.dtype or shape_of(LD)[-1] != shape_of(B)[-2]:
         check_system(label, B, LD)
     if shape_of(pivots) != shape_of(LD)[:-1]:
-        raise RuntimeError(f"{label}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-                           f"{list(shape_of(pivots))} instead")
+        raise RuntimeError(
+            f"{label}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(shape_of(pivots))} instead"
+        )
     if pivots.array.dtype.kind not in "iu":
         raise RuntimeError(f"{label}: Expected pivots to be integers. Got {SCALAR_TYPE[pivots.dtype]}")
     need_broadcast(shape_of(B)[:-2], shape_of(LD)[:-2])

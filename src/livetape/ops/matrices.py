@@ -24,7 +24,8 @@ def need(name: str, argument: str, value: Any, position: int = 1) -> None:
     """Raise torch's TypeError unless an argument is a tensor."""
     if not isinstance(value, TensorBase):
         raise TypeError(
-            f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+            f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+        )
 
 
 def need_matrix(label: str, value: Any, argument: str = "A") -> None:
@@ -39,7 +40,9 @@ def need_square(label: str, value: Any, argument: str = "A") -> None:
     rows, columns = value.array.shape[-2:]
     if rows != columns:
         colon = f"{label}: " if label else ""
-        raise RuntimeError(f"{colon}{argument} must be batches of square matrices, but they are {rows} by {columns} matrices")
+        raise RuntimeError(
+            f"{colon}{argument} must be batches of square matrices, but they are {rows} by {columns} matrices"
+        )
 
 
 def need_float(label: str, value: Any, kernel: str | None = None) -> None:
@@ -64,7 +67,8 @@ def same_dtype(label: str, first: str, a: Any, second: str, b: Any) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(
             f"{label}: Expected {first} and {second} to have the same dtype, but found {first} of type "
-            f"{SCALAR_TYPE[a.dtype]} and {second} of type {SCALAR_TYPE[b.dtype]} instead")
+            f"{SCALAR_TYPE[a.dtype]} and {second} of type {SCALAR_TYPE[b.dtype]} instead"
+        )
 
 
 def need_broadcast(a: Any, b: Any, first: str = "a") -> tuple[int, ...]:
@@ -121,7 +125,7 @@ def tril(x: Any, offset: int = 0) -> Any:
 
 def constant(array: Any, kind: dtype) -> Any:
     """A tensor without history."""
-    return wrap(np.ascontiguousarray(array, kind.np), kind, None)
+    return wrap(np.asarray(array, kind.np), kind, None)
 
 
 def identity_like(x: Any) -> Any:

@@ -17,7 +17,7 @@ from livetape.ops.diagonal import diagonal as _diagonal
 from livetape.ops.dims import as_int, is_integer, wrap_dim
 from livetape.ops.joining import cat
 from livetape.ops.matrices import identity_like, mT, need, need_broadcast, need_square, same_dtype
-from livetape.ops.products import matmul, mm
+from livetape.ops.products import VDOT, _check_vectors, matmul, mm
 from livetape.ops.refuse import CXX_NAME, unsupported
 from livetape.ops.scan import cumprod
 from livetape.ops.solving import INVERSE, inv, solve
@@ -70,7 +70,7 @@ def _matrix_exp_backward(grad: Any, self: Any) -> Any:
     return MATRIX_EXP.apply((cat([top, bottom], -2),)).narrow(-2, 0, n).narrow(-1, n, n)
 
 
-MATRIX_EXP = row("linalg_matrix_exp", lambda self: kernels.matrix_exp(self), self=_matrix_exp_backward)
+MATRIX_EXP = row("linalg_matrix_exp", lambda self: kernels.matrix_exp(self), batch="any", self=_matrix_exp_backward)
 
 
 def matrix_exp(input: Any) -> Any:
@@ -84,8 +84,9 @@ def matrix_exp(input: Any) -> Any:
     need("linalg_matrix_exp", "input", input)
     need_square("linalg.matrix_exp", input)
     if input.dtype.category < FLOAT:
-        raise RuntimeError("linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
-                           f"{SCALAR_TYPE[input.dtype]}")
+        raise RuntimeError(
+            f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[input.dtype]}"
+        )
     return MATRIX_EXP.apply((input,))
 
 
@@ -98,8 +99,10 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, multi_dot, tensors)
     if not isinstance(tensors, (tuple, list)):
-        raise TypeError("linalg_multi_dot(): argument 'tensors' (position 1) must be tuple of Tensors, not "
-                        f"{type(tensors).__name__}")
+        raise TypeError(
+            "linalg_multi_dot(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+            f"{type(tensors).__name__}"
+        )
     chain = list(tensors)
     count = len(chain)
     if count < 2:
@@ -126,13 +129,16 @@ def _check_chain(chain: list[Any]) -> None:
     for i, one in enumerate(chain[1:], 1):
         if one.dtype is not kind:
             shown = [CXX_NAME.get(k.name, k.name) for k in (kind, one.dtype)]
-            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {shown[0]} and tensor "
-                               f"{i} {shown[1]}")
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {shown[0]} and tensor "
+                f"{i} {shown[1]}"
+            )
     for i, (left, right) in enumerate(itertools.pairwise(chain)):
         a, b = shape_of(left), shape_of(right)
         if a[-1] != b[0]:
-            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a)} and {list(b)} cannot be "
-                               "multiplied")
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a)} and {list(b)} cannot be multiplied"
+            )
 
 
 def _best_order(chain: list[Any]) -> tuple[list[list[int]], int, int]:
@@ -141,16 +147,17 @@ def _best_order(chain: list[Any]) -> tuple[list[list[int]], int, int]:
     sizes = [*(shape_of(t)[0] for t in chain), shape_of(chain[-1])[1]]
     cost = [[0] * count for _ in range(count)]
     splits = [[0] * count for _ in range(count)]
-    if count == 3:  # as torch: the first order wins only if it is cheaper
+    if count == 3:  # as torch: from the left where both cost the same
         a, b, c, d = sizes
-        splits[0][2] = 1 if a * c * (b + d) < b * d * (a + c) else 0
+        splits[0][2] = 1 if a * c * (b + d) <= b * d * (a + c) else 0
         splits[1][2] = 1
         return splits, 0, 2
     for length in range(1, count):
         for i in range(count - length):
             j = i + length
-            cost[i][j], splits[i][j] = min((cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                                           for k in range(i, j))
+            cost[i][j], splits[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
     return splits, 0, count - 1
 
 
@@ -168,9 +175,15 @@ def _cross(self: Any, other: Any, dim: int) -> Any:
     return made
 
 
-CROSS = row("linalg_cross", _cross, tensors="self other",
-            self=lambda grad, other, self_size, dim: sum_to(CROSS.apply((other, grad, dim)), self_size),
-            other=lambda grad, self, other_size, dim: sum_to(CROSS.apply((grad, self, dim)), other_size))
+CROSS = row(
+    "linalg_cross",
+    _cross,
+    linear="each",
+    batch="dim",
+    tensors="self other",
+    self=lambda grad, other, self_size, dim: sum_to(CROSS.apply((other, grad, dim)), self_size),
+    other=lambda grad, self, other_size, dim: sum_to(CROSS.apply((grad, self, dim)), other_size),
+)
 
 
 def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
@@ -205,9 +218,13 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     need("linalg_vecdot", "x", x)
     need("linalg_vecdot", "y", y, 2)
     if x.dtype.category < FLOAT:
-        raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. Got "
-                           f"{SCALAR_TYPE[x.dtype]}")
+        raise RuntimeError(
+            f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[x.dtype]}"
+        )
     same_dtype("linalg.vecdot", "x", x, "y", y)
+    if x.array.ndim == 1 and y.array.ndim == 1:
+        _check_vectors(x, y)
+        return VDOT.apply((x, y))
     return (conj(x) * y).sum(dim)
 
 
@@ -221,8 +238,9 @@ def vander(x: Any, *, N: Any = None) -> Any:
     """The powers 0 to N - 1 of the elements along a new last dimension (source: ``torch.linalg.vander``)."""
     need("linalg_vander", "x", x)
     if x.dtype.category == BOOL or (x.dtype.itemsize == 2 and x.dtype.category == FLOAT):
-        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got "
-                           f"{SCALAR_TYPE[x.dtype]}")
+        raise RuntimeError(
+            f"linalg.vander supports floating point, complex, and integer tensors, but got {SCALAR_TYPE[x.dtype]}"
+        )
     size = shape_of(x)
     base = x.unsqueeze(-1) if not size else x
     count = shape_of(base)[-1] if N is None else as_int(N)
@@ -246,8 +264,10 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
         raise RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {len(size)}")
     rows, columns = math.prod(size[:ind]), math.prod(size[ind:])
     if rows != columns:
-        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-                           f"{columns} != {rows}")
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{columns} != {rows}"
+        )
     found = INVERSE.apply((shapes.reshape(input, rows, columns), "inv"))[0]
     return shapes.reshape(found, *size[ind:], *size[:ind])
 
@@ -264,9 +284,11 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
         A = A.movedim(moved, list(range(ndim - len(moved), ndim)))
     split = B.array.ndim
     size = shape_of(A)
-    rows, columns = math.prod(size[:split]), math.prod(size[split:])
+    rows, columns = B.array.size, math.prod(size[split:])
     if rows != columns:
-        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-                           f"prod(self.shape[:other.ndim]), but got {columns} != {rows}")
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {columns} != {rows}"
+        )
     found = solve(shapes.reshape(A, columns, rows), shapes.reshape(B, -1))
     return shapes.reshape(found, *size[split:])

@@ -32,8 +32,10 @@ def _check_dtype(A: Any, kind: dtype) -> None:
         which = "complex" if A.dtype.category == COMPLEX else "real"
         raise RuntimeError(f"{_LABEL}: dtype should be {which} for {which} inputs, but got {SCALAR_TYPE[kind]}")
     if promote_types(A.dtype, kind) is not kind:
-        raise RuntimeError(f"{_LABEL}: the dtype of the input ({SCALAR_TYPE[A.dtype]}) should be convertible without "
-                           f"narrowing to the specified dtype ({SCALAR_TYPE[kind]})")
+        raise RuntimeError(
+            f"{_LABEL}: the dtype of the input ({SCALAR_TYPE[A.dtype]}) should be convertible without "
+            f"narrowing to the specified dtype ({SCALAR_TYPE[kind]})"
+        )
 
 
 def _order(ord: Any) -> str:
@@ -59,8 +61,15 @@ def _by_singular_values(A: Any, dims: tuple[int, int], keepdim: bool, reduce: An
     return permute(found.unsqueeze(-1), tuple([order.index(i) for i in range(A.array.ndim)]))
 
 
-def matrix_norm(input: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: dtype | None = None,
-                out: Any = None) -> Any:
+def matrix_norm(
+    input: Any,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: dtype | None = None,
+    out: Any = None,
+) -> Any:
     """The norms of matrices in the dimensions ``dim`` (source: ``torch.linalg.matrix_norm``).
 
     ord: "fro" (Frobenius) or "nuc" (the sum of the singular values); 2 or -2 (the largest or smallest singular value);
@@ -70,13 +79,15 @@ def matrix_norm(input: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool
         return into(out, matrix_norm, input, ord, dim, keepdim, dtype=dtype)
     need("linalg_matrix_norm", "input", input)
     A = input
-    need_matrix(_LABEL, A)
     size = abs(ord) if not isinstance(ord, str) else None
     singular = ord == "nuc" or size == 2
-    if A.dtype.category < FLOAT:
-        raise RuntimeError(f"{_LABEL}: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[A.dtype]}")
     if ord not in ("fro", "nuc") if size is None else size not in (1, 2, math.inf):
         raise RuntimeError(f"{_LABEL}: Order {ord if size is None else _order(ord)} not supported.")
+    need_matrix(_LABEL, A)
+    if A.dtype.category < FLOAT:
+        raise RuntimeError(
+            f"{_LABEL}: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[A.dtype]}"
+        )
     if singular and dtype is None:
         need_float(_LABEL, A)
     dims = _two_dims(A, dim)
@@ -100,8 +111,13 @@ def matrix_norm(input: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool
     return best(vector_norm(A, 1, first, keepdim), second, keepdim)
 
 
-def norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None,
-         out: Any = None) -> Any:
+def _order_needs_dims(ndim: int) -> RuntimeError:
+    return RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
+
+
+def norm(
+    input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None
+) -> Any:
     """A vector or a matrix norm, by the number of dimensions (source: ``torch.linalg.norm``).
 
     Without ``ord`` the square root of the sum of squares, over all elements or over ``dim``.
@@ -118,10 +134,12 @@ def norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *,
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     if isinstance(ord, str):
+        if dims is None and ndim > 2:
+            raise _order_needs_dims(ndim)
         return matrix_norm(input, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
     if ord is not None and dims is None:
         if ndim not in (1, 2):
-            raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
+            raise _order_needs_dims(ndim)
         dims = tuple(range(ndim))
     if ord is not None and dims is not None and len(dims) == 2:
         return matrix_norm(input, ord, dims, keepdim, dtype=dtype)

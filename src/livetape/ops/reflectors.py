@@ -84,11 +84,21 @@ def _adjoint_backward(grad: Any, packed: Any, tau: Any, other: Any) -> tuple[Any
 
 
 # ---------------------------------------------------------------- the rows
-HOUSEHOLDER = row("linalg_householder_product", lambda input, tau: kernels.first_columns(input, tau), tensors="input tau",
-                  analytic=False)
+HOUSEHOLDER = row(
+    "linalg_householder_product",
+    lambda input, tau: kernels.first_columns(input, tau),
+    batch="any",
+    tensors="input tau",
+    analytic=False,
+)
 HOUSEHOLDER.joint("input tau", _product_backward)
-ORMQR = row("ormqr", lambda self, input2, input3, left, transpose: kernels.apply(self, input2, input3, left, transpose),
-            tensors="self input2 input3", analytic=False)
+ORMQR = row(
+    "ormqr",
+    lambda self, input2, input3, left, transpose: kernels.apply(self, input2, input3, left, transpose),
+    batch="any",
+    tensors="self input2 input3",
+    analytic=False,
+)
 ORMQR.joint("self input2 input3", _ormqr_backward)
 
 
@@ -96,7 +106,7 @@ def _no_derivative(grads: Any) -> Any:
     raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
 
 
-GEQRF = row("geqrf", lambda self: kernels.geqrf(self), outputs=2, self=_no_derivative)
+GEQRF = row("geqrf", lambda self: kernels.geqrf(self), batch="any", outputs=2, self=_no_derivative)
 
 
 # ---------------------------------------------------------------- the functions
@@ -105,11 +115,14 @@ def _check_reflections(label: str, input: Any, tau: Any) -> None:
     if len(size) < 2:
         raise RuntimeError(f"{label}: input must have at least 2 dimensions.")
     if len(size) - 1 != len(factors):
-        raise RuntimeError(f"{label}: Expected tau to have one dimension less than input, but got tau.ndim equal to "
-                           f"{len(factors)} and input.ndim is equal to {len(size)}")
+        raise RuntimeError(
+            f"{label}: Expected tau to have one dimension less than input, but got tau.ndim equal to "
+            f"{len(factors)} and input.ndim is equal to {len(size)}"
+        )
     if size[:-2] != factors[:-1]:
-        raise RuntimeError(f"{label}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
-                           f"{list(factors[:-1])}")
+        raise RuntimeError(
+            f"{label}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(factors[:-1])}"
+        )
 
 
 def householder_product(input: Any, tau: Any, *, out: Any = None) -> Any:
@@ -131,8 +144,9 @@ def householder_product(input: Any, tau: Any, *, out: Any = None) -> Any:
         raise RuntimeError(f"{label}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     _check_reflections(label, input, tau)
     if input.dtype is not tau.dtype:
-        raise RuntimeError(f"{label}: tau dtype {SCALAR_TYPE[tau.dtype]} does not match input dtype "
-                           f"{SCALAR_TYPE[input.dtype]}")
+        raise RuntimeError(
+            f"{label}: tau dtype {SCALAR_TYPE[tau.dtype]} does not match input dtype {SCALAR_TYPE[input.dtype]}"
+        )
     need_kernel("orgqr_cpu", input)
     return HOUSEHOLDER.apply((input, tau))
 
@@ -158,23 +172,26 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     if len(target) < 2:
         raise RuntimeError(f"{label}: other must have at least 2 dimensions.")
     side = -2 if left else -1
-    if target[side] < shape_of(tau)[-1]:
-        raise RuntimeError(f"{label}: other.shape[{side}] must be greater than or equal to tau.shape[-1]")
     if target[side] != size[-2]:
         raise RuntimeError(f"{label}: other.shape[{side}] must be equal to input.shape[-2]")
-    if shape_of(tau)[-1] > min(size[-2:]):
-        raise RuntimeError(f"{label}: tau.shape[-1] must be less than or equal to {min(size[-2:])}")
+    if shape_of(tau)[-1] != min(target[side], size[-1]):
+        raise RuntimeError(f"{label}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     _check_reflections(label, input, tau)
     if len(size) != len(target):
-        raise RuntimeError(f"{label}: Expected other to have the same number of dimensions as input, but got other.ndim equal "
-                           f"to {len(target)} and input.ndim is equal to {len(size)}")
+        raise RuntimeError(
+            f"{label}: Expected other to have the same number of dimensions as input, but got other.ndim equal "
+            f"to {len(target)} and input.ndim is equal to {len(size)}"
+        )
     if size[:-2] != target[:-2]:
-        raise RuntimeError(f"{label}: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
-                           f"{list(target[:-2])}")
+        raise RuntimeError(
+            f"{label}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(target[:-2])}"
+        )
     for name, value in (("tau", tau), ("other", other)):
         if value.dtype is not input.dtype:
-            raise RuntimeError(f"{label}: Expected input and {name} to have the same dtype, but input has dtype"
-                               f"{SCALAR_TYPE[input.dtype]} and {name} has dtype {SCALAR_TYPE[value.dtype]}")
+            raise RuntimeError(
+                f"{label}: Expected input and {name} to have the same dtype, but input has dtype"
+                f"{SCALAR_TYPE[input.dtype]} and {name} has dtype {SCALAR_TYPE[value.dtype]}"
+            )
     need_kernel("ormqr_cpu", input)
     return ORMQR.apply((input, tau, other, bool(left), bool(transpose)))
 

@@ -10,6 +10,7 @@ from livetape import return_types
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.kernels import matrices as kernels
+from livetape.ops.basics import detach
 from livetape.ops.dims import no_overload
 from livetape.ops.matrices import (
     as_diagonal,
@@ -28,8 +29,10 @@ from livetape.ops.matrices import (
 from livetape.ops.table import into, row
 
 # ---------------------------------------------------------------- the decomposition
-_PHASES = ("svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "
-           "specified loss function depends on this phase term, making it ill-defined.")
+_PHASES = (
+    "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "
+    "specified loss function depends on this phase term, making it ill-defined."
+)
 
 
 def _skew(x: Any) -> Any:
@@ -79,8 +82,15 @@ def _svd_backward(grads: Any, result0: Any, result1: Any, result2: Any, full_mat
     return found
 
 
-SVD = row("linalg_svd", lambda A, full_matrices, vectors: kernels.svd(A, full_matrices, vectors), tensors="A", outputs=3,
-          analytic=False, A=_svd_backward)
+SVD = row(
+    "linalg_svd",
+    lambda A, full_matrices, vectors: kernels.svd(A, full_matrices, vectors),
+    batch="any",
+    tensors="A",
+    outputs=3,
+    analytic=False,
+    A=_svd_backward,
+)
 
 
 def check_svd(A: Any) -> None:
@@ -109,8 +119,9 @@ def svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: Any = No
 
 def _check_driver(name: str, driver: Any) -> None:
     if driver is not None:
-        raise RuntimeError(f"torch.linalg.{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
-                           "backend.")
+        raise RuntimeError(
+            f"torch.linalg.{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
 
 
 def svdvals(A: Any, *, driver: Any = None, out: Any = None) -> Any:
@@ -147,13 +158,20 @@ def _pinv_backward(grad: Any, self: Any, result: Any) -> Any:
     return first + second - mH(product(result, k))
 
 
-PINV = row("linalg_pinv", lambda self, atol, rtol, hermitian: kernels.pinv(self, atol, rtol, hermitian), analytic=False,
-           self=_pinv_backward)
+PINV = row(
+    "linalg_pinv",
+    lambda self, atol, rtol, hermitian: kernels.pinv(self, atol, rtol, hermitian),
+    batch="any",
+    analytic=False,
+    self=_pinv_backward,
+)
 
-_PINV = ("(Tensor input, *, Tensor atol = None, Tensor rtol = None, bool hermitian = False, Tensor out = None)",
-         "(Tensor input, *, float atol = None, float rtol = None, bool hermitian = False, Tensor out = None)",
-         "(Tensor input, Tensor rcond, bool hermitian = False, *, Tensor out = None)",
-         "(Tensor input, float rcond, bool hermitian = False, *, Tensor out = None)")
+_PINV = (
+    "(Tensor input, *, Tensor atol = None, Tensor rtol = None, bool hermitian = False, Tensor out = None)",
+    "(Tensor input, *, float atol = None, float rtol = None, bool hermitian = False, Tensor out = None)",
+    "(Tensor input, Tensor rcond, bool hermitian = False, *, Tensor out = None)",
+    "(Tensor input, float rcond, bool hermitian = False, *, Tensor out = None)",
+)
 _RANK = (*_PINV[:2], *[s.replace("rcond", "tol") for s in _PINV[2:]])
 
 
@@ -162,12 +180,15 @@ def _bound(name: str, argument: str, value: Any) -> Any:
     if not isinstance(value, TensorBase):
         return value
     if value.dtype.category == COMPLEX:
-        raise RuntimeError(f"torch.linalg.{name}: {argument} tensor of complex type is not supported. Got "
-                           f"{SCALAR_TYPE[value.dtype]}")
+        raise RuntimeError(
+            f"torch.linalg.{name}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE[value.dtype]}"
+        )
     return value.array
 
 
-def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
+def pinv(
+    A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Any:
     """The pseudoinverses of matrices (source: ``torch.linalg.pinv``).
 
     Singular values count as 0 where they do not exceed ``atol`` or ``rtol`` times the largest one; by default ``rtol`` is
@@ -184,19 +205,26 @@ def pseudoinverse(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     """`pinv` with torch's checks."""
     size = shape_of(A)
     if len(size) < 2 or A.dtype.category < FLOAT or A.dtype.itemsize == 2:
-        raise RuntimeError(f"linalg.pinv({SCALAR_TYPE[A.dtype]}{{{list(size)}}}): expected a tensor with 2 or more "
-                           "dimensions of float, double, cfloat or cdouble types")
+        raise RuntimeError(
+            f"linalg.pinv({SCALAR_TYPE[A.dtype]}{{{list(size)}}}): expected a tensor with 2 or more "
+            "dimensions of float, double, cfloat or cdouble types"
+        )
     if hermitian and 0 not in size[-2:]:
         need_square("linalg.eigh", A)
     return PINV.apply((A, _bound("pinv", "atol", atol), _bound("pinv", "rtol", rtol), bool(hermitian)))
 
 
-RANK = row("linalg_matrix_rank", lambda A, atol, rtol, hermitian: kernels.matrix_rank(A, atol, rtol, hermitian),
-           tensors="A")
+RANK = row(
+    "linalg_matrix_rank",
+    lambda A, atol, rtol, hermitian: kernels.matrix_rank(A, atol, rtol, hermitian),
+    batch="any",
+    tensors="A",
+)
 
 
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None,
-                out: Any = None) -> Any:
+def matrix_rank(
+    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Any:
     """How many singular values exceed the tolerances, see `pinv` (source: ``torch.linalg.matrix_rank``).
 
     >>> import livetape as torch
@@ -263,11 +291,14 @@ def lstsq(input: Any, B: Any, rcond: Any = None, *, driver: Any = None, out: Any
     if len(b) < 1:
         raise RuntimeError(f"{label}: other must have at least 1 dimension.")
     if input.dtype is not B.dtype:
-        raise RuntimeError(f"{label}: Expected input and other to have the same dtype, but got input's dtype "
-                           f"{SCALAR_TYPE[input.dtype]} and other's dtype {SCALAR_TYPE[B.dtype]}")
+        raise RuntimeError(
+            f"{label}: Expected input and other to have the same dtype, but got input's dtype "
+            f"{SCALAR_TYPE[input.dtype]} and other's dtype {SCALAR_TYPE[B.dtype]}"
+        )
     if not 0 <= len(a) - len(b) <= 1:
-        raise RuntimeError(f"{label}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) "
-                           "<= 1")
+        raise RuntimeError(
+            f"{label}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
     vector = len(a) - 1 == len(b)
     if a[-2] != b[-1 if vector else -2]:
         raise RuntimeError(f"{label}: input.size(-2) should match other.size({'-1' if vector else '-2'})")
@@ -276,4 +307,5 @@ def lstsq(input: Any, B: Any, rcond: Any = None, *, driver: Any = None, out: Any
         raise RuntimeError(f"{label}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     need_broadcast(a[:-2], b[:-1] if vector else b[:-2])
     limit = float(np.finfo(input.array.dtype).eps * max(a[-2:])) if rcond is None else float(rcond)
-    return return_types.linalg_lstsq(LSTSQ.apply((input, B, limit, driver or "gelsy", vector)))
+    *found, values = LSTSQ.apply((input, B, limit, driver or "gelsy", vector))
+    return return_types.linalg_lstsq((*found, detach(values)))

@@ -29,8 +29,14 @@ from livetape.ops.matrices import (
 from livetape.ops.table import into, row
 
 # ---------------------------------------------------------------- inverses
-INVERSE = row("linalg_inv_ex", lambda A, label: kernels.inverse(A, label), tensors="A", outputs=2,
-              A=lambda grad, result0: -product(mT(result0), grad, mT(result0)))
+INVERSE = row(
+    "linalg_inv_ex",
+    lambda A, label: kernels.inverse(A, label),
+    batch="any",
+    tensors="A",
+    outputs=2,
+    A=lambda grad, result0: -product(mT(result0), grad, mT(result0)),
+)
 
 
 def _inverse(A: Any, label: str, name: str, argument: str = "A") -> Any:
@@ -56,8 +62,12 @@ def inv(A: Any, *, out: Any = None) -> Any:
 
 def _check_out(label: str, A: Any, out: Any) -> None:
     if out.dtype is not A.dtype:
-        shown = {"float64": "double", "float32": "float", "complex64": "c10::complex<float>",
-                 "complex128": "c10::complex<double>"}
+        shown = {
+            "float64": "double",
+            "float32": "float",
+            "complex64": "c10::complex<float>",
+            "complex128": "c10::complex<double>",
+        }
         have, want = shown.get(out.dtype.name, out.dtype.name), shown.get(A.dtype.name, A.dtype.name)
         raise RuntimeError(f"Expected out tensor to have dtype {want}, but got {have} instead")
 
@@ -70,19 +80,40 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- solutions
-def _solve_backward(grad: Any, A: Any, result0: Any, A_size: Any, B_size: Any, left: bool, vector: bool,
-                    wanted: list[bool]) -> Any:
-    by_b = SOLVE.apply((mT(A), grad, left, vector, ""))[0]
-    by_a = None
-    if wanted[0]:
-        g, x = (by_b.unsqueeze(-1), result0.unsqueeze(-1)) if vector else (by_b, result0)
-        by_a = sum_to(-product(g, mT(x)) if left else -product(mT(x), g), A_size)
+def _by_matrix(by_b: Any, x: Any, left: bool, size: Any) -> Any:
+    """The gradient of A from those of the right-hand sides."""
+    return sum_to(-product(by_b, mT(x)) if left else -product(mT(x), by_b), size)
+
+
+def _solve_backward(grad: Any, A: Any, result0: Any, A_size: Any, B_size: Any, left: bool, wanted: list[bool]) -> Any:
+    by_b = SOLVE.apply((mT(A), grad, left, ""))[0]
+    by_a = _by_matrix(by_b, result0, left, A_size) if wanted[0] else None
     return by_a, sum_to(by_b, B_size) if wanted[1] else None
 
 
-SOLVE = row("linalg_solve_ex", lambda A, B, left, vector, label: kernels.solve(A, B, left, vector, label), tensors="A B",
-            outputs=2)
+def _solve_vector_backward(grad: Any, A: Any, result0: Any, A_size: Any, B_size: Any, wanted: list[bool]) -> Any:
+    by_b = SOLVE_VECTOR.apply((mT(A), grad, ""))[0]
+    by_a = _by_matrix(by_b.unsqueeze(-1), result0.unsqueeze(-1), True, A_size) if wanted[0] else None
+    return by_a, sum_to(by_b, B_size) if wanted[1] else None
+
+
+SOLVE = row(
+    "linalg_solve_ex",
+    lambda A, B, left, label: kernels.solve(A, B, left, label),
+    tensors="A B",
+    outputs=2,
+    batch="broadcast",
+)
 SOLVE.joint("A B", _solve_backward)
+SOLVE_VECTOR = row(
+    "linalg_solve_ex",
+    lambda A, B, label: kernels.solve_vectors(A, B, label),
+    tensors="A B",
+    outputs=2,
+    key="linalg_solve_ex.vector",
+    batch="any",
+)
+SOLVE_VECTOR.joint("A B", _solve_vector_backward)
 
 
 def _solve(A: Any, B: Any, left: bool, label: str, name: str) -> Any:
@@ -94,7 +125,7 @@ def _solve(A: Any, B: Any, left: bool, label: str, name: str) -> Any:
     need_square("linalg.solve", A)
     vector = len(b) == 1 or (len(a) - 1 == len(b) and b == a[:-1])
     need_pair("linalg.solve", a, (*b, 1) if vector else b, left, vector and not left)
-    return SOLVE.apply((A, B, left, vector, label))
+    return SOLVE_VECTOR.apply((A, B, label)) if vector else SOLVE.apply((A, B, left, label))
 
 
 def need_pair(label: str, a: Any, b: Any, left: bool, vector: bool = False) -> None:
@@ -103,8 +134,9 @@ def need_pair(label: str, a: Any, b: Any, left: bool, vector: bool = False) -> N
         raise RuntimeError(f"{label}: The input tensor B must have at least 2 dimensions.")
     if (a[-2] != b[-2]) if left else (a[-1] != b[-1]):
         equation = "AX = B" if left else "XA = B"
-        raise RuntimeError(f"{label}: Incompatible shapes of A and B for the equation {equation} ({a[-2]}x{a[-1]} and "
-                           f"{b[-2]}x{b[-1]})")
+        raise RuntimeError(
+            f"{label}: Incompatible shapes of A and B for the equation {equation} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
+        )
     need_broadcast(b[:-2], a[:-2])
 
 
@@ -135,8 +167,17 @@ def _triangle(x: Any, upper: bool, unit: bool) -> Any:
     return triu(x, int(unit)) if upper else tril(x, -int(unit))
 
 
-def _solve_triangular_backward(grad: Any, self: Any, result: Any, self_size: Any, B_size: Any, upper: bool, left: bool,
-                               unitriangular: bool, wanted: list[bool]) -> Any:
+def _solve_triangular_backward(
+    grad: Any,
+    self: Any,
+    result: Any,
+    self_size: Any,
+    B_size: Any,
+    upper: bool,
+    left: bool,
+    unitriangular: bool,
+    wanted: list[bool],
+) -> Any:
     by_b = SOLVE_TRIANGULAR.apply((mT(self), grad, not upper, left, unitriangular))
     by_a = None
     if wanted[0]:
@@ -147,13 +188,18 @@ def _solve_triangular_backward(grad: Any, self: Any, result: Any, self_size: Any
 
 SOLVE_TRIANGULAR = row(
     "linalg_solve_triangular",
-    lambda self, B, upper, left, unitriangular: np.ascontiguousarray(triangular_kernel(self, B, upper, left, unitriangular)),
-    tensors="self B")
+    lambda self, B, upper, left, unitriangular: np.ascontiguousarray(
+        triangular_kernel(self, B, upper, left, unitriangular)
+    ),
+    batch="broadcast",
+    tensors="self B",
+)
 SOLVE_TRIANGULAR.joint("self B", _solve_triangular_backward)
 
 
-def solve_triangular(input: Any, B: Any, *, upper: Any = None, left: bool = True, unitriangular: bool = False,
-                     out: Any = None) -> Any:
+def solve_triangular(
+    input: Any, B: Any, *, upper: Any = None, left: bool = True, unitriangular: bool = False, out: Any = None
+) -> Any:
     """As `solve` for triangular matrices, of which only one triangle is read; inf and nan where one is singular.
 
     Source: ``torch.linalg.solve_triangular``.
@@ -176,8 +222,17 @@ def solve_triangular(input: Any, B: Any, *, upper: Any = None, left: bool = True
     return SOLVE_TRIANGULAR.apply((input, B, bool(upper), bool(left), bool(unitriangular)))
 
 
-def _triangular_solve_backward(grads: Any, A: Any, result0: Any, A_size: Any, self_size: Any, upper: bool, transpose: bool,
-                               unitriangular: bool, wanted: list[bool]) -> Any:
+def _triangular_solve_backward(
+    grads: Any,
+    A: Any,
+    result0: Any,
+    A_size: Any,
+    self_size: Any,
+    upper: bool,
+    transpose: bool,
+    unitriangular: bool,
+    wanted: list[bool],
+) -> Any:
     by_a, by_b = grads[1], None
     if grads[0] is not None:
         by_b = TRIANGULAR_SOLVE.apply((grads[0], conj(A), upper, not transpose, unitriangular))[0]
@@ -194,12 +249,15 @@ def _triangular_solve(self: Any, A: Any, upper: bool, transpose: bool, unitriang
     return triangular_kernel(turned, self, upper != transpose, True, unitriangular), matrix.copy()
 
 
-TRIANGULAR_SOLVE = row("triangular_solve", _triangular_solve, tensors="self A", outputs=2, analytic=False)
+TRIANGULAR_SOLVE = row(
+    "triangular_solve", _triangular_solve, batch="broadcast", tensors="self A", outputs=2, analytic=False
+)
 TRIANGULAR_SOLVE.joint("self A", _triangular_solve_backward)
 
 
-def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
-                     out: Any = None) -> Any:
+def triangular_solve(
+    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
+) -> Any:
     """The older `solve_triangular`: the solutions and a copy of the coefficients (source: ``torch.triangular_solve``)."""
     if out is not None:
         return into(out, triangular_solve, b, A, upper, transpose, unitriangular)
@@ -207,8 +265,10 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
     need("triangular_solve", "A", A, 2)
     for name, value in (("b", b), ("A", A)):
         if value.array.ndim < 2:
-            raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has "
-                               f"{value.array.ndim} dimensions instead")
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has "
+                f"{value.array.ndim} dimensions instead"
+            )
     check_system("triangular_solve", b, A)
     return return_types.triangular_solve(TRIANGULAR_SOLVE.apply((b, A, upper, transpose, unitriangular)))
 
@@ -217,20 +277,25 @@ def check_system(name: str, b: Any, A: Any) -> None:
     """Torch's checks of the older solvers."""
     rows, columns = shape_of(A)[-2:]
     if b.dtype is not A.dtype:
-        raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type {SCALAR_TYPE[b.dtype]} and A of "
-                           f"type {SCALAR_TYPE[A.dtype]} instead.")
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {SCALAR_TYPE[b.dtype]} and A of "
+            f"type {SCALAR_TYPE[A.dtype]} instead."
+        )
     if rows != columns:
         raise RuntimeError(f"A must be batches of square matrices, but they are {rows} by {columns} matrices")
     if columns != shape_of(b)[-2]:
-        raise RuntimeError(f"Incompatible matrix sizes for {name}: each A matrix is {rows} by {columns} but each b matrix is "
-                           f"{shape_of(b)[-2]} by {shape_of(b)[-1]}")
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {rows} by {columns} but each b matrix is "
+            f"{shape_of(b)[-2]} by {shape_of(b)[-1]}"
+        )
     need_broadcast(shape_of(b)[:-2], shape_of(A)[:-2])
     need_kernel(f"{name}_cpu", A)
 
 
 # ---------------------------------------------------------------- systems with a Cholesky factor
-def _cholesky_solve_backward(grad: Any, input2: Any, result: Any, self_size: Any, input2_size: Any, upper: bool,
-                             wanted: list[bool]) -> Any:
+def _cholesky_solve_backward(
+    grad: Any, input2: Any, result: Any, self_size: Any, input2_size: Any, upper: bool, wanted: list[bool]
+) -> Any:
     by_b = CHOLESKY_SOLVE.apply((grad, input2, upper))
     by_factor = None
     if wanted[1]:
@@ -240,8 +305,13 @@ def _cholesky_solve_backward(grad: Any, input2: Any, result: Any, self_size: Any
     return sum_to(by_b, self_size) if wanted[0] else None, by_factor
 
 
-CHOLESKY_SOLVE = row("cholesky_solve", lambda self, input2, upper: kernels.cholesky_solve(self, input2, upper),
-                     tensors="self input2", analytic=False)
+CHOLESKY_SOLVE = row(
+    "cholesky_solve",
+    lambda self, input2, upper: kernels.cholesky_solve(self, input2, upper),
+    batch="broadcast",
+    tensors="self input2",
+    analytic=False,
+)
 CHOLESKY_SOLVE.joint("self input2", _cholesky_solve_backward)
 
 
@@ -253,7 +323,9 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
     need("cholesky_solve", "input2", L, 2)
     for name, value in (("b", B), ("u", L)):
         if value.array.ndim < 2:
-            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {value.array.ndim} dimensions instead")
+            raise RuntimeError(
+                f"{name} should have at least 2 dimensions, but has {value.array.ndim} dimensions instead"
+            )
     check_system("cholesky_solve", B, L)
     return CHOLESKY_SOLVE.apply((B, L, bool(upper)))
 
@@ -263,8 +335,13 @@ def _cholesky_inverse_backward(grad: Any, self: Any, result: Any, upper: bool) -
     return -product(self, common) if upper else -product(common, self)
 
 
-CHOLESKY_INVERSE = row("cholesky_inverse", lambda self, upper: kernels.cholesky_inverse(self, upper), analytic=False,
-                       self=_cholesky_inverse_backward)
+CHOLESKY_INVERSE = row(
+    "cholesky_inverse",
+    lambda self, upper: kernels.cholesky_inverse(self, upper),
+    batch="any",
+    analytic=False,
+    self=_cholesky_inverse_backward,
+)
 
 
 def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
