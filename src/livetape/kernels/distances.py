@@ -10,6 +10,7 @@ import numpy as np
 from livetape.kernels.reductions import vector_norm
 
 _CHUNK = 1 << 21  # differences held at a time
+_CANCELLED = 1000  # roundings of the sizes below which a square has too few digits left
 
 
 def _batched(x1: Any, x2: Any) -> tuple[Any, Any, int]:
@@ -61,9 +62,20 @@ def _slopes(apart: Any, length: Any, p: float) -> Any:
 
 
 def euclidean(x1: Any, x2: Any) -> Any:
-    """`distances` for p = 2 by a matrix product: quick, but less precise for rows that are close."""
-    squares = np.square(x1).sum(-1)[..., :, None] + np.square(x2).sum(-1)[..., None, :]
-    return np.sqrt(np.maximum(squares - 2 * (x1 @ x2.swapaxes(-2, -1)), 0))
+    """`distances` for p = 2 by a matrix product; what that cancels out is computed anew from the differences."""
+    middle = x2.mean(-2, keepdims=True) if x2.shape[-2] else np.zeros((), x2.dtype)
+    x1, x2 = x1 - middle, x2 - middle
+    sizes = np.square(x1).sum(-1)[..., :, None] + np.square(x2).sum(-1)[..., None, :]
+    squares = sizes - 2 * (x1 @ x2.swapaxes(-2, -1))
+    lost = squares < _CANCELLED * np.finfo(squares.dtype).eps * sizes
+    if lost.any():
+        *batch, i, j = np.nonzero(lost)
+        for at in range(0, len(i), 1 + _CHUNK // max(1, x1.shape[-1])):
+            part = slice(at, at + 1 + _CHUNK // max(1, x1.shape[-1]))
+            where = [b[part] for b in batch]
+            apart = x1[(*where, i[part])] - x2[(*where, j[part])]
+            squares[(*where, i[part], j[part])] = np.square(apart).sum(-1)
+    return np.sqrt(squares)
 
 
 def pairs(x: Any, p: float) -> Any:

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any
 
 from livetape._tape.tensor import TensorBase
+from livetape.ops.calls import place
 
 
 def wrap_dim(dim: Any, ndim: int, name: str = "", argument: str = "dim", position: int = 1) -> int:
@@ -20,7 +21,7 @@ def wrap_dim(dim: Any, ndim: int, name: str = "", argument: str = "dim", positio
     """
     if type(dim) is not int:
         if not is_integer(dim):
-            where = f" (position {position})" if position else ""
+            where = place(argument, position)
             raise TypeError(f"{name}(): argument '{argument}'{where} must be int, not {type(dim).__name__}")
         dim = as_int(dim)
     limit = ndim or 1
@@ -43,7 +44,7 @@ def wrap_dims(dims: Any, ndim: int, name: str = "", argument: str = "dim", posit
         return (wrap_dim(dims, ndim),)
     if not isinstance(dims, (tuple, list)):
         if not is_integer(dims):
-            where = f" (position {position})" if position else ""
+            where = place(argument, position)
             raise TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, not {type(dims).__name__}")
         return (wrap_dim(as_int(dims), ndim),)
     if all(type(dim) is int for dim in dims):
@@ -56,10 +57,9 @@ def wrap_dims(dims: Any, ndim: int, name: str = "", argument: str = "dim", posit
                 continue
             kind = type(dim).__name__
             if at == 0:
-                raise TypeError(
-                    f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, but "
-                    f"found element of type {kind} at pos 0"
-                )
+                where = place(argument, position)
+                what = f"but found element of type {kind} at pos 0" if where else f"not {type(dims).__name__}"
+                raise TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, {what}")
             raise TypeError(
                 f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "
                 f'"type must be tuple of ints,but got {kind}"'

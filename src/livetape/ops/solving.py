@@ -125,7 +125,11 @@ def _solve(A: Any, B: Any, left: bool, label: str, name: str) -> Any:
     need_square("linalg.solve", A)
     vector = len(b) == 1 or (len(a) - 1 == len(b) and b == a[:-1])
     need_pair("linalg.solve", a, (*b, 1) if vector else b, left, vector and not left)
-    return SOLVE_VECTOR.apply((A, B, label)) if vector else SOLVE.apply((A, B, left, label))
+    if not vector:
+        return SOLVE.apply((A, B, left, label))
+    if len(b) != len(a) - 1:  # one vector for a batch of matrices
+        B = B.expand(a[:-1])
+    return SOLVE_VECTOR.apply((A, B, label))
 
 
 def need_pair(label: str, a: Any, b: Any, left: bool, vector: bool = False) -> None:
