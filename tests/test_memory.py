@@ -157,6 +157,7 @@ def test_grad_with_create_graph_makes_no_cycle(watch: Watched) -> None:
     assert watch.alive == 0
 
 
+@pytest.mark.filterwarnings("ignore:Using backward:UserWarning")
 def test_a_gradient_with_a_graph_dies_with_its_leaf(watch: Watched) -> None:
     x = leaf(2.0)
     y = watch((x**3).sum())

@@ -11,7 +11,8 @@ from livetape import size as sizes
 from livetape._tape.explain import argument_error, binary_error, check_expands
 from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.promotion import promote
-from livetape._tape.record import INPUT, RESULT, TO_BOOL, TO_FLOAT, Op
+from livetape._tape.record import TO_BOOL, TO_FLOAT, Op
+from livetape._tape.saved import INPUT, RESULT
 from livetape._tape.tensor import NDARRAY, Edge, Node, TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, check_rebase, edge_of, refresh_view
 from livetape.dtypes import FLOAT, INTEGER, boolean, default, dtype, of_numpy

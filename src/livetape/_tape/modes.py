@@ -12,6 +12,7 @@ from typing import Any, Final
 from mypy_extensions import i64
 
 from livetape import thread_modes
+from livetape.dtypes import of_numpy
 
 
 class State:
@@ -103,7 +104,10 @@ def interpose(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Cal
     stack = local.interposers
     if not stack:
         if len(args) == 1 and not kwargs and op.is_elementwise():
-            return op.run_many(args)  # for these rows the bare call comes back here
+            found = op.run_many(args)  # for these rows the bare call comes back here
+            if found.array.dtype is not found.dtype.found:
+                found.dtype = of_numpy(found.array.dtype)
+            return found
         return plain(*args)
     local.interposers = stack[:-1]
     try:

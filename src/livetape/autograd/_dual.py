@@ -10,7 +10,7 @@ from typing import Any
 
 from livetape import printing
 from livetape._tape.modes import local
-from livetape._tape.record import INPUT, RESULT
+from livetape._tape.saved import INPUT, RESULT
 from livetape._tape.tensor import TensorBase, counter_of, node_extras, shape_of, wrap
 from livetape._tape.views import edge_of, geometry, needs_gradient
 from livetape.autograd._tangents import tangents_of
@@ -277,11 +277,8 @@ def size_error(primal: Any, tangent: Any) -> str:
 
 def _materialized(tensor: Any) -> Any:
     """The tensor with memory for every sample of every vmap level, since changes in place may differ between samples."""
-    for interposer in local.interposers:
-        materialize = getattr(interposer, "materialize", None)
-        if materialize is not None:
-            tensor = materialize(tensor)
-    return tensor
+    levels: list[Any] = [i for i in local.interposers if hasattr(i, "materialize")]
+    return levels[-1].materialize(tensor, levels[:-1]) if levels else tensor
 
 
 def _capturing(cls: Any, contexts: list[Any]) -> Any:

@@ -13,9 +13,10 @@ import numpy as np
 
 from livetape._tape.backward import run_backward
 from livetape._tape.modes import is_recording, local, set_grad
-from livetape._tape.record import INPUT, PARAM, RESULT, SIZE, Formula, Op, argument_names
+from livetape._tape.record import Op
+from livetape._tape.saved import INPUT, PARAM, RESULT, SIZE, Formula, argument_names
 from livetape._tape.tensor import TensorBase, shape_of, wrap
-from livetape._tape.views import edge_of
+from livetape._tape.views import edge_of, needs_gradient
 from livetape.dtypes import COMPLEX, FLOAT
 from livetape.ops.basics import EXPAND, cast, conj, zeros_like
 from livetape.ops.table import LINEAR
@@ -187,7 +188,21 @@ def _transposed(op: Op, args: tuple[Any, ...], given: list[Any], results: tuple[
     asked = [v for v in variables if v is not None]
     answers = iter(run_backward(edges, tangents, recording, recording, asked, False))
     found = [None if v is None else next(answers) for v in variables]
+    if recording and not _any_recorded((*args, *results, *tangents)):
+        for value in found:  # it depends on nothing but the variables, which are constants
+            if value is not None:
+                value.node, value.recorded = None, False
     return [zeros_like(r) if f is None and nr == 0 else f for nr, (r, f) in enumerate(zip(results, found))]
+
+
+def _any_recorded(values: Any) -> bool:
+    for value in values:
+        if isinstance(value, TensorBase):
+            if needs_gradient(value):
+                return True
+        elif isinstance(value, (list, tuple)) and _any_recorded(value):
+            return True
+    return False
 
 
 def _parts(

@@ -11,7 +11,8 @@ import numpy as np
 
 from livetape._tape.explain import version_error
 from livetape._tape.modes import is_recording, local, saved_hooks, set_grad, state
-from livetape._tape.record import Packed, connected, note_line, packed, run_unpack_hook
+from livetape._tape.record import note_line
+from livetape._tape.saved import Packed, connected, packed, run_unpack_hook
 from livetape._tape.tensor import (
     IN_FUNCTION,
     MULTI_OUTPUT,

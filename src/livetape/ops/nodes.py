@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.record import RESULT, SIZE, RelayBase, Saved, relays
+from livetape._tape.saved import RESULT, SIZE, RelayBase, Saved, relays
 from livetape._tape.tensor import Edge, Node, TensorBase, node_extras, tensor_extras, wrap
 from livetape._tape.views import FREED, CopySlicesBase, copy_slices
 from livetape.dtypes import of_numpy

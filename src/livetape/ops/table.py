@@ -14,7 +14,8 @@ import numpy as np
 
 from livetape._tape.elementwise import Elementwise
 from livetape._tape.modes import is_inferring, is_recording, local, set_grad, state
-from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Op, argument_names
+from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Op
+from livetape._tape.saved import argument_names
 from livetape._tape.tensor import TensorBase, counter_of, shape_of
 from livetape._tape.views import check_inplace, needs_gradient
 from livetape.dtypes import SCALAR_TYPE, can_cast
