@@ -1,14 +1,7 @@
-"""The interposer of vmap: tensors that stand for a batch of tensors.
-
-A batched tensor is an ordinary tensor whose array has the shape of one sample: a view of the first, of a class of its own
-that remembers the whole batch, a tensor with one dimension more in front. An operation on batched tensors is handed to its
-row's rule as an operation on the whole batches. Whatever looks at shapes and dtypes works on the sample; what would look at
-values is refused by the array itself.
-"""
+"""The interposer of vmap: an operation on batched tensors is handed to its row's rule as one on whole batches."""
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -29,20 +22,11 @@ from livetape._tape.tensor import (
 from livetape._tape.views import check_inplace, needs_gradient, rebase_history
 from livetape.autograd._dual import KEY, run_below
 from livetape.dtypes import BOOL, of_numpy
+from livetape.func._arrays import DATA, Batched, level_of, serials, shown
 from livetape.func._functions import FunctionRules
-from livetape.func._rules import dynamic_error, expanded, run_batched
-from livetape.ops.basics import clone, clone_as, copy_, detach
+from livetape.func._rules import expanded, run_batched
+from livetape.ops.basics import clone, clone_as, copy_
 
-_ITEM = (
-    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
-    "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
-    "internals, please file a bug report."
-)
-_BRANCH = (
-    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
-    "yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
-)
-_DATA = "Cannot access data pointer of Tensor that doesn't have storage"
 _RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
     "randomness flags on vmap or perform the randomness operation out of vmap"
@@ -60,206 +44,6 @@ _INPLACE = (
     "vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said operator is being called inside "
     "the PyTorch framework, please file a bug report instead."
 )
-
-
-serials = itertools.count(1)  # of levels of all kinds: those made inside others have higher ones
-
-
-def _refusing(name: str, text: str) -> Any:
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
-        error = RuntimeError(text)
-        error.add_note("livetape: inside vmap a tensor stands for a whole batch; one Python value cannot.")
-        raise error
-
-    refuse.__name__ = name
-    return refuse
-
-
-class Batched(np.ndarray):
-    """The array of a batched tensor: the first sample, and the tensor that holds them all.
-
-    level     the `VmapLevel` it belongs to
-    inner     the whole batch, samples along dimension 0
-    lifted    True for a tensor that is not batched, but belongs to the level all the same: inner is the tensor itself
-    """
-
-    level: Any = None
-    inner: Any = None
-    lifted: bool = False
-    samples: Any = None  # the elements of all samples, for the checks below
-
-    def detached(self) -> Any:
-        """The array of a tensor whose batch is detached."""
-        return shown(self.level, detach(self.inner), self.lifted)
-
-    def alike(self, made: Any) -> Any:
-        """A new tensor, which is to be like this array's tensor, with memory for each sample."""
-        for level in reversed(levels_of(self)):
-            made = level.materialize(made)
-        return made
-
-    def around(self, inner: Any) -> Any:
-        """The array of a tensor that is the same but for what is inside."""
-        return shown(self.level, inner, self.lifted)
-
-    item = _refusing("item", _ITEM)
-    __int__ = _refusing("__int__", _ITEM)
-    __float__ = _refusing("__float__", _ITEM)
-    __complex__ = _refusing("__complex__", _ITEM)
-    __index__ = _refusing("__index__", _ITEM)
-    __bool__ = _refusing("__bool__", _BRANCH)
-    tolist = _refusing("tolist", _DATA)
-    tobytes = _refusing("tobytes", _DATA)
-    nonzero = _refusing("nonzero", _BRANCH)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and ufunc.__name__ in _CHECKS and not kwargs:
-            return _Check.of(ufunc, inputs)
-        raise RuntimeError(_DATA)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if function.__name__ in _SHAPES:
-            return function(*[a.view(np.ndarray) if isinstance(a, Batched) else a for a in args], **kwargs)
-        if function.__name__ in ("nonzero", "argwhere", "atleast_1d"):
-            raise RuntimeError(dynamic_error("nonzero"))
-        raise RuntimeError(_DATA)
-
-    # Enough, over all samples, for the checks of arguments that some operations begin with.
-    def min(self, *args: Any, **kwargs: Any) -> Any:
-        return self._all("min", args, kwargs)
-
-    def max(self, *args: Any, **kwargs: Any) -> Any:
-        return self._all("max", args, kwargs)
-
-    def _all(self, name: str, args: Any, kwargs: Any) -> Any:
-        if args or kwargs or self.samples is None:
-            raise RuntimeError(_DATA)
-        return getattr(self.samples, name)()
-
-    def view(self, *args: Any) -> Any:  # type: ignore[override]
-        made: Any = np.ndarray.view(self, *args)
-        if type(made) is Batched and self.samples is not None:
-            made.samples = self.samples.view(*args)
-        return made
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, _Check):
-            return self.samples[key if isinstance(self.samples, Batched) else key.array]
-        found = np.ndarray.__getitem__(self, key)
-        if not isinstance(found, np.ndarray):
-            raise RuntimeError(_ITEM)
-        return found
-
-
-_SHAPES = {
-    "shares_memory",
-    "may_share_memory",
-    "ndim",
-    "shape",
-    "size",
-    "iscomplexobj",
-    "empty_like",
-    "zeros_like",
-    "ones_like",
-}
-_CHECKS = {
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-    "equal",
-    "not_equal",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "logical_and",
-    "logical_or",
-    "logical_not",
-    "bitwise_and",
-    "bitwise_or",
-    "invert",
-}
-
-
-class _Check:
-    """A truth value for every element of every sample, that can be asked whether any or all are true."""
-
-    __array_ufunc__: Any = None
-    __slots__ = ("array",)
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    @staticmethod
-    def of(ufunc: Any, inputs: Any) -> _Check:
-        """The comparison of a batched array with a number, or of two batched arrays."""
-        values = []
-        for value in inputs:
-            if isinstance(value, Batched):
-                if value.samples is None:
-                    raise RuntimeError(_DATA)
-                value = value.samples
-            elif np.ndim(value):
-                raise RuntimeError(_DATA)
-            values.append(value)
-        found = ufunc(*values)
-        return found if isinstance(found, _Check) else _Check(found)
-
-    def any(self) -> bool:
-        """Whether any element of any sample is true."""
-        return bool(self.array.any())
-
-    def all(self) -> bool:
-        """Whether all elements of all samples are true."""
-        return bool(self.array.all())
-
-    def __and__(self, other: Any) -> _Check:
-        return _Check(self.array & other.array)
-
-    def __or__(self, other: Any) -> _Check:
-        return _Check(self.array | other.array)
-
-    def __invert__(self) -> _Check:
-        return _Check(~self.array)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if function.__name__ in ("any", "all") and len(args) == 1 and not kwargs:
-            return getattr(self, function.__name__)()
-        raise RuntimeError(_DATA)
-
-
-def shown(level: Any, inner: Any, lifted: bool) -> Any:
-    """The array that a tensor of a vmap level has."""
-    array = inner.array
-    made: Any
-    if lifted:
-        made = np.ndarray.view(array, Batched)
-    elif array.shape[0]:
-        made = np.ndarray.view(np.ndarray.__getitem__(array, (0, ...)), Batched)
-    else:
-        made = np.zeros(array.shape[1:], array.dtype).view(Batched)
-    made.samples = array
-    made.level = level
-    made.inner = inner
-    made.lifted = lifted
-    made.flags.writeable = False
-    return made
-
-
-def levels_of(array: Any) -> list[Any]:
-    """The levels on which an array is batched, the newest first."""
-    found = []
-    while type(array) is Batched:
-        if not array.lifted:
-            found.append(array.level)
-        array = array.inner.array
-    return found
-
-
-def level_of(tensor: Any) -> Any:
-    """The vmap level that a tensor belongs to, or None."""
-    array = tensor.array
-    return array.level if type(array) is Batched else None
 
 
 class VmapLevel(FunctionRules):
@@ -295,7 +79,7 @@ class VmapLevel(FunctionRules):
             if array.level is self:
                 return array.inner, not array.lifted
             if array.inner is None:
-                raise RuntimeError(_DATA)
+                raise RuntimeError(DATA)
         return tensor, False
 
     def owns(self, tensor: Any) -> bool:
@@ -307,11 +91,16 @@ class VmapLevel(FunctionRules):
         inner, is_batch = self.opened(tensor)
         return inner if is_batch else expanded(inner, self.size)
 
-    def materialize(self, tensor: Any) -> Any:
-        """A tensor with memory of its own for each sample."""
-        if level_of(tensor) is self and not tensor.array.lifted:
+    def materialize(self, tensor: Any, below: list[Any] | None = None) -> Any:
+        """A tensor with memory of its own for each sample, of this level and of those ``below``."""
+        inner, is_batch = self.opened(tensor)
+        made = below[-1].materialize(inner, below[:-1]) if below else inner
+        if is_batch and made is inner:
             return tensor
-        return self.batched(clone_as(expanded(self.opened(tensor)[0], self.size), None))
+        twin = self.batched(made if is_batch else clone_as(expanded(made, self.size), None))
+        if level_of(tensor) is self:
+            twin.node, twin.output_nr, twin.recorded = tensor.node, tensor.output_nr, tensor.recorded
+        return twin
 
     # ------------------------------------------------------------ operations
     def intercept(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -453,34 +242,38 @@ class VmapLevel(FunctionRules):
         """Run an operation in place: the batch is overwritten with what the operation gives."""
         target = args[0]
         if not flags[0] and True in flags:
+            if op.is_elementwise():
+                size = np.broadcast_shapes(*[shape_of(a) for a in args if isinstance(a, TensorBase)])
+                raise RuntimeError(
+                    f"output with shape {list(shape_of(target))} doesn't match the broadcast shape {[self.size, *size]}"
+                )
             raise RuntimeError(_INPLACE)
         if level_of(target) is not self:
             return op.inplace(*values)
         recording = is_recording()
         check_inplace(target, recording)
-        record = recording and self.must_record(op, args)
-        if record:
-            inner, is_batch = self.opened(target)
-            before = self.batched(clone(inner)) if is_batch else self.lift(clone(inner))
+        to_record = recording and self.must_record(op, args)
+        inner = self.opened(target)[0]
+        before = target
+        if to_record or (recording and any(isinstance(v, TensorBase) and needs_gradient(v) for v in values)):
+            inner_before = clone(inner)  # what is saved must not change
+            before = self.batched(inner_before) if flags[0] else self.lift(inner_before)
             before.node = target.node
             before.output_nr = target.output_nr
             before.recorded = target.recorded
-            args = tuple([before if a is target else a for a in args])
-            values, flags, _ = self.open_all(args)
+            values = tuple([inner_before if v is inner else v for v in values])
         out = run_batched(op, values, flags, self.size) if True in flags else op.apply(values)
         if isinstance(out, tuple):
             out = out[0]
-        inner = self.opened(target)[0]
         if shape_of(out) != shape_of(inner):
             raise RuntimeError(
                 f"output with shape {list(shape_of(target))} doesn't match the broadcast shape "
                 f"{list(shape_of(out)[1 if flags[0] else 0 :])}"
             )
         node = None
-        if record:
+        if to_record:
             result = wrap(self.array_of(out, flags[0]), out.dtype, None)
-            own = self.own(args)
-            record(op, own, result)
+            record(op, self.own(tuple([before if a is target else a for a in args])), result)
             node = result.node
         copy_(inner, out)
         counter_of(target).value += 1

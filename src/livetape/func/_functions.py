@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from livetape._tape.modes import is_recording, local
+from livetape._tape.modes import is_recording, local, state
 from livetape._tape.tensor import TensorBase
 from livetape._tape.views import needs_gradient
 from livetape.autograd.function import Function
+from livetape.func._arrays import serials
 from livetape.ops.permuting import movedim
 from livetape.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
@@ -90,12 +91,8 @@ class FunctionRules:
         given = type(cls)(
             cls.__name__, (cls,), {"forward": staticmethod(lambda *args: output), "__module__": cls.__module__}
         )
-        below = local.interposers
-        local.interposers = (*below, level)
-        try:
+        with _Inside(level):
             return given._apply(*level.own(args))
-        finally:
-            local.interposers = below
 
 
 def _mapped(output: Any, function: Any) -> Any:
@@ -113,11 +110,14 @@ class _Inside:
         self.below: Any = ()
 
     def __enter__(self) -> None:
+        self.level.serial = next(serials)
         self.below = local.interposers
         local.interposers = (*self.below, self.level)
+        state.interposed += 1
 
     def __exit__(self, *error: Any) -> None:
         local.interposers = self.below
+        state.interposed -= 1
 
 
 class _Context:

@@ -18,7 +18,7 @@ from livetape._tape.views import edge_of, needs_gradient
 from livetape.autograd._dual import KEY, DualLevel, Entry, linked
 from livetape.autograd._tangents import lifted
 from livetape.dtypes import FLOAT
-from livetape.func._batching import Batched, serials
+from livetape.func._arrays import Batched, serials
 from livetape.ops.basics import zeros_like
 
 

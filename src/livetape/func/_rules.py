@@ -26,6 +26,7 @@ from livetape._tape.modes import local
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
 from livetape._tape.views import needs_gradient
+from livetape.func._arrays import dynamic_error
 from livetape.ops.basics import cast
 from livetape.ops.joining import stack
 from livetape.ops.shape import reshape
@@ -119,16 +120,14 @@ def promoted(op: Any, found: list[Any], values: tuple[Any, ...], flags: list[boo
 
 
 def broadcast(op: Any, values: tuple[Any, ...], flags: list[bool], size: int) -> Any:
-    """As `elementwise`, for a row whose kernel broadcasts by itself; its first tensor has the result's shape."""
-    found = aligned(values, flags, op.tensor_at)
-    first = op.tensor_at[0]
-    if not flags[first] and isinstance(found[first], TensorBase):
-        value = expanded(found[first], size)
-        wide = max([rank(values[at], flags[at]) for at in op.tensor_at if isinstance(values[at], TensorBase)])
-        for _ in range(wide - rank(value, True)):
-            value = UNSQUEEZE.apply((value, 1))
-        found[first] = value
-    return op.apply(tuple(found))
+    """As `elementwise`, for a row whose kernel broadcasts by itself; its formulas need not undo it."""
+    found = list(values)
+    which = list(flags)
+    for at in op.tensor_at:
+        if not flags[at] and isinstance(values[at], TensorBase):
+            found[at] = expanded(values[at], size)
+            which[at] = True
+    return op.apply(tuple(aligned(tuple(found), which, op.tensor_at)))
 
 
 def all_batches(op: Any, values: tuple[Any, ...], flags: list[bool], size: int) -> list[Any]:
@@ -234,15 +233,6 @@ def _each(values: tuple[Any, ...], flags: list[bool], pick: Callable[[Any], Any]
             else [pick(x) if isinstance(x, TensorBase) else x for x in v]
             for v, f in zip(values, flags)
         ]
-    )
-
-
-def dynamic_error(name: str) -> str:
-    """Torch's words for results whose shape differs between samples."""
-    return (
-        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-        f"aten::{'_unique2' if name == 'unique2' else name}. Please file an issue at "
-        "https://github.com/pytorch/pytorch/issues if you need this feature."
     )
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from livetape._tape.tensor import from_array, shape_of
 from livetape.dtypes import BOOL, uint8
-from livetape.func._rules import SPECIAL, Rule, all_batches, broadcast, dynamic_error, expanded, flat, loop, rank
+from livetape.func._arrays import dynamic_error
+from livetape.func._rules import SPECIAL, Rule, aligned, all_batches, broadcast, expanded, flat, loop, rank
 from livetape.ops.arithmetic import mul
 from livetape.ops.basics import clone, clone_as, conj
 from livetape.ops.permuting import permute
@@ -148,7 +149,8 @@ def _fill(op: Any, values: Any, flags: Any, size: int) -> Any:
 def _masked_fill(op: Any, values: Any, flags: Any, size: int) -> Any:
     target, mask, value = values
     if not flags[2]:
-        return broadcast(op, values, flags, size)
+        found = aligned((expanded(target, size) if not flags[0] else target, mask), [True, flags[1]], [0, 1])
+        return op.apply((*found, value))
     return broadcast(TABLE["where"], (mask, value.to(target.dtype), target), [flags[1], True, flags[0]], size)
 
 
@@ -159,6 +161,33 @@ def _norm_shares(op: Any, values: Any, flags: Any, size: int) -> Any:
     if dim is None:
         return op.apply((tensor, spread_out(result, ndim), tuple(range(1, ndim))))
     return op.apply((tensor, result, tuple([d + 1 for d in dim])))
+
+
+@rule("repeat")
+def _repeat(op: Any, values: Any, flags: Any, size: int) -> Any:
+    tensor, repeats = values
+    return op.apply((spread_out(tensor, len(repeats) + 1), (1, *repeats)))
+
+
+@rule("roll")
+def _roll(op: Any, values: Any, flags: Any, size: int) -> Any:
+    tensor, shifts, dims = values
+    if dims:
+        return op.apply((tensor, shifts, tuple([d + 1 if d >= 0 else d for d in dims])))
+    return reshape(op.apply((flat(tensor), shifts, (1,) * len(shifts))), shape_of(tensor))
+
+
+@rule("index_dim")
+def _index_dim(op: Any, values: Any, flags: Any, size: int) -> Any:
+    """Rows that work along one dimension at a vector of places, which is the same for all samples; else a loop."""
+    at = op.params.index("index")
+    if flags[at] or rank(values[0], flags[0]) == 0:
+        return loop(op, values, flags, size)
+    index = values[at]
+    found = all_batches(op, values, flags, size)
+    found[at] = index
+    found[1] = found[1] + 1 if found[1] >= 0 else found[1]
+    return op.apply(tuple(found))
 
 
 # ---------------------------------------------------------------- of all elements

@@ -26,12 +26,16 @@ def _avg_rows(dims: int) -> Any:
         lambda grad_output, size: kernels.adaptive_avg_backward(grad_output, size),
         tensors="grad_output",
         node=node + "Backward0",
+        linear=True,
+        batch="any",
         grad_output=lambda grad, grad_output_size: forward.apply((grad, tuple(grad_output_size[-dims:]))),
     )
     forward = row(
         name,
         lambda self, output_size: kernels.adaptive_avg(self, output_size),
         node=node + "0",
+        linear=True,
+        batch="any",
         self=lambda grad, self_size: backward.apply((grad, tuple(self_size[-dims:]))),
     )
     return forward
@@ -59,6 +63,8 @@ _UNPOOL = {
         lambda self, indices, size: kernels.put_places(self, indices, size),
         tensors="self indices",
         node=f"MaxUnpool{dims}DBackward0",
+        linear=True,
+        batch="any",
         self=lambda grad, indices, size: AT_PLACES.apply((grad, indices, len(size))),
     )
     for dims in (2, 3)

@@ -146,7 +146,7 @@ def _index_reduce(self: Any, dim: int, index: Any, source: Any, reduce: str, inc
     return reduce_at_key(self, slices_key(self, dim, index), source, reduce, include_self)
 
 
-INDEX_REDUCE = row("index_reduce", _index_reduce, tensors="self index source").joint(
+INDEX_REDUCE = row("index_reduce", _index_reduce, tensors="self index source", batch="index_dim").joint(
     "self source",
     lambda grad, self, dim, index, source, source_size, result, reduce, include_self: _reduce_backward(
         grad, self, source, result, _Slices(dim, index, source_size), reduce, include_self

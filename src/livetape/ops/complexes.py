@@ -25,6 +25,7 @@ VIEW_AS_REAL = row(
     lambda self: self[..., None].view(self.real.dtype),
     view=True,
     analytic=False,
+    batch="any",
     self=lambda grad: view_as_complex(_together(grad)),
 )
 VIEW_AS_COMPLEX = row(
@@ -32,6 +33,7 @@ VIEW_AS_COMPLEX = row(
     lambda self: self.view(f"c{2 * self.itemsize}")[..., 0],
     view=True,
     analytic=False,
+    batch="any",
     self=lambda grad: view_as_real(grad),
 )
 

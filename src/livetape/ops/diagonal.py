@@ -323,6 +323,7 @@ ROLL = row(
     "roll",
     lambda self, shifts, dims: in_order(np.roll(self, shifts, dims) if dims else np.roll(self, shifts[0])),
     linear=True,
+    batch="roll",
     self=lambda grad, shifts, dims: ROLL.apply((grad, tuple([-s for s in shifts]), dims)),
 )
 ROT90 = row(

@@ -317,9 +317,9 @@ def read(shape: Any, items: tuple[Any, ...]) -> Reading:
                         continue
                     if kind is uint8:
                         warnings.warn(_BYTE, UserWarning, stacklevel=4)
-                elif not tensor.array.ndim and kind.category < FLOAT:
+                elif not tensor.array.ndim and kind.category < FLOAT and type(tensor.array) is NDARRAY:
                     item = int(tensor.array)
-                if tensor.array.ndim or kind.category >= FLOAT:
+                if tensor.array.ndim or kind.category >= FLOAT or type(tensor.array) is not NDARRAY:
                     if kind is not int64 and kind is not int32 and kind is not boolean and kind is not uint8:
                         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
                     while len(indices) < dim:

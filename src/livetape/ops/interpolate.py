@@ -24,12 +24,16 @@ def _rows(name: str, node: str) -> Any:
         lambda grad_output, taps: kernels.resampled_backward(grad_output, taps),
         tensors="grad_output",
         node=node + "BackwardBackward0",
+        linear=True,
+        batch="any",
         grad_output=lambda grad, taps: forward.apply((grad, taps)),
     )
     forward = row(
         name,
         lambda self, taps: kernels.resampled(self, taps),
         node=node + "Backward0",
+        linear=True,
+        batch="any",
         self=lambda grad, taps: backward.apply((grad, taps)),
     )
     return forward

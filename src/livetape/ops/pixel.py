@@ -34,11 +34,13 @@ def _unshuffle(x: Any, factor: int) -> Any:
 PIXEL_SHUFFLE = row(
     "pixel_shuffle",
     lambda self, upscale_factor: np.ascontiguousarray(_shuffle(self, upscale_factor)),
+    batch="fold",
     self=lambda grad, upscale_factor: PIXEL_UNSHUFFLE.apply((grad, upscale_factor)),
 )
 PIXEL_UNSHUFFLE = row(
     "pixel_unshuffle",
     lambda self, downscale_factor: np.ascontiguousarray(_unshuffle(self, downscale_factor)),
+    batch="fold",
     self=lambda grad, downscale_factor: PIXEL_SHUFFLE.apply((grad, downscale_factor)),
 )
 
@@ -89,6 +91,7 @@ def _shuffle_channels(x: Any, groups: int) -> Any:
 CHANNEL_SHUFFLE = row(
     "channel_shuffle",
     lambda self, groups: _shuffle_channels(self, groups),
+    batch="fold",
     self=lambda grad, self_size, groups: CHANNEL_SHUFFLE.apply((grad, max(1, self_size[1] // groups))),
 )
 
@@ -137,6 +140,7 @@ IM2COL = row(
     "im2col",
     _im2col,
     node="Im2ColBackward0",
+    batch="fold",
     self=lambda grad, self_size, kernel_size, dilation, padding, stride: COL2IM.apply(
         (grad, tuple(self_size[-2:]), kernel_size, dilation, padding, stride)
     ),
@@ -145,6 +149,7 @@ COL2IM = row(
     "col2im",
     _col2im,
     node="Col2ImBackward0",
+    batch="fold",
     self=lambda grad, kernel_size, dilation, padding, stride: IM2COL.apply(
         (grad, kernel_size, dilation, padding, stride)
     ),

@@ -31,6 +31,7 @@ REPEAT = row(
     "repeat",
     lambda self, repeats: np.tile(self, repeats),
     linear=True,
+    batch="repeat",
     self=lambda grad, self_size, repeats: _repeat_backward(grad, self_size, repeats),
 )
 

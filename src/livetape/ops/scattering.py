@@ -254,6 +254,7 @@ INDEX_ADD = row(
     _index_add,
     tensors="self index source",
     linear=True,
+    batch="index_dim",
     self=lambda grad: grad,
     source=lambda grad, dim, index, source_size, alpha: _scaled(
         _shaped(INDEX_SELECT.apply((grad, dim, index)), source_size), alpha
@@ -264,6 +265,7 @@ INDEX_COPY = row(
     lambda self, dim, index, source: _index_write(self, dim, index, source),
     tensors="self index source",
     linear=True,
+    batch="index_dim",
     self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
     source=lambda grad, dim, index, source_size: _shaped(INDEX_SELECT.apply((grad, dim, index)), source_size),
 )
@@ -271,6 +273,7 @@ INDEX_FILL = row(
     "index_fill",
     lambda self, dim, index, value: _index_write(self, dim, index, as_value(self, value)),
     tensors="self index",
+    batch="index_dim",
     self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
 )
 INDEX_FILL_TENSOR = row(
