@@ -22,6 +22,12 @@ ROOT = Path(__file__).parent.parent / "src" / "livetape"
 SHARED = """adaptive_avg_pool1d affine_grid avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc
 conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink linear one_hot pairwise_distance pdist
 pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_ sigmoid softplus tanh threshold_""".split()
+# torch.nn.functional's functions that are composed of others, by module of livetape.nn
+COMPOSED = {
+    "_attention": ["multi_head_attention_forward", "scaled_dot_product_attention"],
+    "_ctc": ["ctc_loss"],
+    "_sampling": ["affine_grid", "grid_sample"],
+}
 FUTURE = "from __future__ import annotations"
 
 
@@ -165,10 +171,10 @@ def main() -> None:
             "",
             "from typing import Any",
             "",
-            "from livetape.nn._attention import multi_head_attention_forward, scaled_dot_product_attention",
+            *[f"from livetape.nn.{module} import {', '.join(names)}" for module, names in COMPOSED.items()],
             *imports(shared | functional),
             "",
-            *listed({*shared, *functional, "multi_head_attention_forward", "scaled_dot_product_attention"}),
+            *listed({*shared, *functional, *(name for names in COMPOSED.values() for name in names)}),
             "",
             "",
             "def __getattr__(name: str) -> Any:",

@@ -218,6 +218,7 @@ class Op:
             self.quick is not None
             and isinstance(first, TensorBase)
             and first.dtype.category == FLOAT
+            and first.dtype.itemsize > 2
             and len(values) == 1
         ):
             out = self.quick(first.array)

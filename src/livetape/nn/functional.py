@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from livetape.nn._attention import multi_head_attention_forward, scaled_dot_product_attention
+from livetape.nn._ctc import ctc_loss
+from livetape.nn._sampling import affine_grid, grid_sample
 from livetape.ops.activation import (
     celu,
     celu_,
@@ -193,6 +195,7 @@ __all__ = [
     "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d",
     "adaptive_max_pool3d_with_indices",
+    "affine_grid",
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
@@ -214,6 +217,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",
@@ -231,6 +235,7 @@ __all__ = [
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",
