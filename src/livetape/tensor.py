@@ -56,6 +56,7 @@ class Tensor(Methods):
         def __getattr__(self, name: str) -> Any: ...
 
     __array_priority__ = 1000
+    __getstate__ = object.__getstate__  # not the compiled base's, which would give the tape's view of the tensor
 
     # ------------------------------------------------------------ what it is
     @property
