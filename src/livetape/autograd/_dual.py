@@ -156,11 +156,12 @@ class DualLevel:
                 before = clone(target)
                 break
         self.keep_noted(target)
+        entry = self.entry(target)
+        old = None if entry is None else clone(entry.value) if entry.own and needs_gradient(target) else entry.value
         op.inplace(*args)
         values = tuple([before if a is target else a for a in args])
-        old = self.tangent(target)
         self.update(target, tangents_of(op, values, given, (target,))[0])
-        self.adopt(op, target, args, old if before is target else given[0])
+        self.adopt(op, target, args, old)
         return target
 
     def keep_noted(self, target: Any) -> None:

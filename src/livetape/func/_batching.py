@@ -75,6 +75,10 @@ class VmapLevel(FunctionRules):
     def opened(self, tensor: Any) -> tuple[Any, bool]:
         """What is inside a tensor, and whether that is a batch."""
         array = tensor.array
+        if tensor.base is not None and level_of(tensor.base) is self and level_of(tensor) is not self:
+            self.promote(tensor)  # as its base was
+            tensor.view_version = -1
+            array = tensor.array
         if type(array) is Batched:
             if array.level is self:
                 return array.inner, not array.lifted
@@ -248,9 +252,12 @@ class VmapLevel(FunctionRules):
                     f"output with shape {list(shape_of(target))} doesn't match the broadcast shape {[self.size, *size]}"
                 )
             raise RuntimeError(_INPLACE)
-        if level_of(target) is not self:
-            return op.inplace(*values)
         recording = is_recording()
+        if level_of(target) is not self:
+            if not (recording and self.must_record(op, args)):
+                return op.inplace(*values)
+            self.promote(target)
+            values, flags, _ = self.open_all(args)
         check_inplace(target, recording)
         to_record = recording and self.must_record(op, args)
         inner = self.opened(target)[0]
@@ -280,6 +287,25 @@ class VmapLevel(FunctionRules):
         if node is not None:
             rebase_history(target, node)
         return target
+
+    def promote(self, tensor: Any) -> None:
+        """Make a tensor from below one of this level, the same for all samples: what is written into it is recorded here.
+
+        Its memory stays, and so does its history below, with a twin that is now inside it.
+        """
+        base = tensor.base
+        if base is not None and level_of(base) is not self:
+            self.promote(base)
+        twin: Any = wrap(tensor.array, tensor.dtype, tensor._size)
+        twin.node, twin.output_nr, twin.recorded = tensor.node, tensor.output_nr, tensor.recorded
+        if base is not None:
+            twin.base = base.array.inner
+            twin.version, twin.view_version, twin.creation = twin.base.version, tensor.view_version, tensor.creation
+        if KEY in tensor.__dict__:
+            twin.__dict__[KEY] = dict(tensor.__dict__[KEY])
+        tensor.array = shown(self, twin, True)
+        tensor.node, tensor.recorded = None, False
+        tensor.view_version = version_of(tensor)
 
     def reshape(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Give a tensor itself the shape of a view of it."""

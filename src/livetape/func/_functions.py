@@ -197,4 +197,5 @@ def vmapped(cls: Any, outer: Any, flags: list[bool]) -> Any:
         members["jvp"] = jvp
     namespace: dict[str, Any] = {name: staticmethod(member) for name, member in members.items()}
     namespace.update(generate_vmap_rule=True, __module__=cls.__module__)
-    return type(Function)(cls.__name__, (Function,), namespace)
+    metaclass: Any = type(Function)
+    return metaclass(cls.__name__, (Function,), namespace)

@@ -107,8 +107,8 @@ class TreeSpec:
         self.type = type
         self.context = context
         self._children = children_specs
-        self.num_nodes = 1 + sum([child.num_nodes for child in children_specs])
-        self.num_leaves = 1 if type is None else sum([child.num_leaves for child in children_specs])
+        self.num_nodes: int = 1 + sum([child.num_nodes for child in children_specs])
+        self.num_leaves: int = 1 if type is None else sum([child.num_leaves for child in children_specs])
 
     @property
     def num_children(self) -> int:
