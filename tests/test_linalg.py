@@ -382,3 +382,36 @@ def test_euclidean_distances_of_many_rows_are_close_to_exact_ones() -> None:
     x, y = torch.from_numpy(rand(60, 5)), torch.from_numpy(rand(40, 5, seed=1))
     exact = torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
     np.testing.assert_allclose(torch.cdist(x, y).numpy(), exact.numpy(), rtol=1e-9)
+
+
+# ---------------------------------------------------------------- signals, and approximations
+@pytest.mark.parametrize("periodic", [False, True])
+def test_windows_are_numpys(periodic: bool) -> None:
+    for name, numpys in (
+        ("hann", np.hanning),
+        ("hamming", np.hamming),
+        ("blackman", np.blackman),
+        ("bartlett", np.bartlett),
+    ):
+        for n in (1, 2, 5, 8):
+            got = getattr(torch, name + "_window")(n, periodic, dtype=torch.float64)
+            want = numpys(n + 1)[:n] if periodic and n > 1 else numpys(n)
+            np.testing.assert_allclose(got.numpy(), want, atol=1e-15)
+    got = torch.kaiser_window(6, periodic, 9.0, dtype=torch.float64)
+    np.testing.assert_allclose(got.numpy(), np.kaiser(7 if periodic else 6, 9.0)[:6], rtol=1e-12)
+    assert torch.blackman_window(3).tolist()[0] == np.float32(-2.9802322387695312e-08)
+
+
+def test_signals_come_back_from_their_spectra() -> None:
+    x, window = torch.from_numpy(rand(2, 64)), torch.hann_window(16, dtype=torch.float64)
+    spectra = torch.stft(x, 16, window=window, return_complex=True)
+    assert spectra.shape == (2, 9, 17)
+    np.testing.assert_allclose(torch.istft(spectra, 16, window=window, length=64).numpy(), x.numpy(), atol=1e-12)
+
+
+def test_few_singular_values_of_matrices_of_low_rank() -> None:
+    x = torch.from_numpy(rand(30, 3) @ rand(3, 20, seed=1))
+    u, s, v = torch.svd_lowrank(x, q=3)
+    np.testing.assert_allclose(((u * s) @ v.mT).numpy(), x.numpy(), atol=1e-10)
+    _, s, _ = torch.pca_lowrank(x, q=3)
+    np.testing.assert_allclose(s.numpy(), np.linalg.svd(x.numpy() - x.numpy().mean(0))[1][:3], rtol=1e-8)

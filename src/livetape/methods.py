@@ -64,6 +64,10 @@ from livetape.ops.softmax import (
     log_softmax,
     softmax,
 )
+from livetape.ops.stft import (
+    istft,
+    stft,
+)
 
 
 class Methods(Operators):
@@ -633,3 +637,7 @@ class Methods(Operators):
     unsafe_split = splitting.unsafe_split
     unsafe_split_with_sizes = splitting.unsafe_split_with_sizes
     vsplit = splitting.vsplit
+
+    # ops/stft.py
+    stft = stft
+    istft = istft

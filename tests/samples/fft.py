@@ -57,3 +57,24 @@ SAMPLES: list[Sample] = [
     Sample("roll", "fft.fftshift", (_n(3, 4),)),
     Sample("roll", "fft.ifftshift", (_n(3, 4),), {"dim": 1}),
 ]
+
+_WINDOW = np.hanning(8) + 0.1
+SAMPLES += [
+    *[
+        Sample("fft_r2c", "stft", (x, 8), {"window": _WINDOW, "return_complex": True, **k})
+        for x in (_n(20), _n(2, 20))
+        for k in (
+            {},
+            {"center": False, "hop_length": 3},
+            {"onesided": False, "normalized": True},
+            {"win_length": 8, "pad_mode": "constant"},
+        )
+    ],
+    Sample("fft_c2c", "stft", (_c(20), 8), {"window": _WINDOW, "return_complex": True}),
+    *[
+        Sample("fft_c2r", "istft", (x, 8), {"window": _WINDOW, **k})
+        for x in (_c(5, 6), _c(2, 5, 6))
+        for k in ({}, {"center": False}, {"length": 9, "normalized": True})
+    ],
+    Sample("fft_c2c", "istft", (_c(8, 6), 8), {"window": _WINDOW, "onesided": False, "return_complex": True}),
+]

@@ -348,6 +348,7 @@ from livetape.ops.label_loss import (
     soft_margin_loss,
 )
 from livetape.ops.linalg import (
+    chain_matmul,
     cholesky,
     cross,
     det,
@@ -372,6 +373,10 @@ from livetape.ops.loss import (
     nll_loss,
     pairwise_distance,
     smooth_l1_loss,
+)
+from livetape.ops.lowrank import (
+    pca_lowrank,
+    svd_lowrank,
 )
 from livetape.ops.lu_factors import (
     lu_unpack,
@@ -519,7 +524,6 @@ from livetape.ops.products import (
     baddbmm,
     bilinear,
     bmm,
-    chain_matmul,
     dot,
     ger,
     inner,
@@ -684,6 +688,17 @@ from livetape.ops.splitting import (
     unsafe_split_with_sizes,
     vsplit,
 )
+from livetape.ops.stft import (
+    istft,
+    stft,
+)
+from livetape.ops.windows import (
+    bartlett_window,
+    blackman_window,
+    hamming_window,
+    hann_window,
+    kaiser_window,
+)
 
 # What ``torch`` itself has; the rest belongs to ``torch.nn.functional``.
 __all__ = [
@@ -752,6 +767,7 @@ __all__ = [
     "atleast_3d",
     "avg_pool1d",
     "baddbmm",
+    "bartlett_window",
     "batch_norm",
     "bernoulli",
     "bincount",
@@ -762,6 +778,7 @@ __all__ = [
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "blackman_window",
     "block_diag",
     "bmm",
     "broadcast_shapes",
@@ -902,6 +919,8 @@ __all__ = [
     "greater_equal",
     "group_norm",
     "gt",
+    "hamming_window",
+    "hann_window",
     "hardshrink",
     "heaviside",
     "histc",
@@ -942,6 +961,8 @@ __all__ = [
     "isneginf",
     "isposinf",
     "isreal",
+    "istft",
+    "kaiser_window",
     "kron",
     "kthvalue",
     "layer_norm",
@@ -1036,6 +1057,7 @@ __all__ = [
     "ormqr",
     "outer",
     "pairwise_distance",
+    "pca_lowrank",
     "pdist",
     "permute",
     "permute_copy",
@@ -1123,10 +1145,12 @@ __all__ = [
     "stack",
     "std",
     "std_mean",
+    "stft",
     "sub",
     "subtract",
     "sum",
     "svd",
+    "svd_lowrank",
     "swapaxes",
     "swapdims",
     "t",

@@ -15,8 +15,10 @@ _NUMPY = {"dim": "axis", "keepdim": "keepdims"}
 def place(argument: str, position: int) -> str:
     """The words " (position n)" for an argument, nothing if it was given by name.
 
-    position    what to say where the call cannot be read
+    position    what to say where the call cannot be read; -n for n whatever the call was
     """
+    if position < 0:
+        return f" (position {-position})"
     frames: list[FrameType] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("livetape"):

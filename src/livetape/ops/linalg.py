@@ -236,6 +236,20 @@ def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Any:
     return matrix_functions.cross(input, other, dim=size.index(3), out=out)
 
 
+def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+    """The product of several matrices, see `livetape.linalg.multi_dot` (source: ``torch.chain_matmul``)."""
+    _deprecated(
+        "chain_matmul",
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, "
+        "which accepts a list of two or more tensors rather than multiple parameters.",
+    )
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    if len(matrices) == 1:
+        return matrices[0]
+    return matrix_functions.multi_dot(list(matrices), out=out)
+
+
 def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """The roots of sums of squares over one dimension or two (source: ``torch.frobenius_norm``)."""
     if out is not None:
@@ -247,6 +261,7 @@ def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = No
 
 
 FUNCTIONS = [
+    "chain_matmul",
     "frobenius_norm",
     "det",
     "slogdet",

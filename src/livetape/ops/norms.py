@@ -256,7 +256,7 @@ def vector_norm(
 def _check_norm_dtype(have: dtype, want: dtype) -> None:
     label = "linalg.vector_norm"
     if want.category < FLOAT:
-        raise RuntimeError(f"{label}: dtype should be floating point or complex. Got {SCALAR_TYPE[want]}")
+        raise RuntimeError(f"{label}: dtype should be floating point or complex, but got {SCALAR_TYPE[want]}")
     if (have.category == COMPLEX) != (want.category == COMPLEX):
         which = "complex" if have.category == COMPLEX else "real"
         raise RuntimeError(f"{label}: dtype should be {which} for {which} inputs, but got {SCALAR_TYPE[want]}")

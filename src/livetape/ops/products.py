@@ -9,6 +9,7 @@ import numpy as np
 from livetape._tape.explain import argument_error, note_call
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.kernels import small
+from livetape.kernels.small import product
 from livetape.ops import shape as shapes
 from livetape.ops.arithmetic import mul
 from livetape.ops.basics import sum_to
@@ -30,13 +31,6 @@ _NAMES = {
 }
 
 
-def _product(x: Any, y: Any) -> Any:
-    """The matrix product of two matrices; half precision is summed in single precision."""
-    if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-        return x.astype(np.float32).dot(y.astype(np.float32)).astype(x.dtype)
-    return small.matmul(x, y)
-
-
 # ---------------------------------------------------------------- two matrices
 # The products with a transposed side are rows of their own: they spare a view in every backward.
 MM = row(
@@ -51,7 +45,8 @@ MM = row(
 )
 MM_NT = row(
     "mm",
-    lambda self, mat2: _product(self, mat2.T),
+    small.matmul_nt,
+    params="self mat2",
     tensors="self mat2",
     key="mm.nt",
     node="MmBackward0",
@@ -62,7 +57,8 @@ MM_NT = row(
 )
 MM_TN = row(
     "mm",
-    lambda self, mat2: _product(self.T, mat2),
+    small.matmul_tn,
+    params="self mat2",
     tensors="self mat2",
     key="mm.tn",
     node="MmBackward0",
@@ -73,7 +69,7 @@ MM_TN = row(
 )
 MM_HALF = row(
     "mm",
-    _product,
+    product,
     params="self mat2",
     tensors="self mat2",
     key="mm.half",
@@ -143,7 +139,7 @@ def _outer(left: Any, right: Any) -> Any:
 
 MV = row(
     "mv",
-    lambda self, vec: _product(self, vec),
+    lambda self, vec: product(self, vec),
     tensors="self vec",
     linear="each",
     batch="mv",
@@ -152,7 +148,7 @@ MV = row(
 )
 DOT = row(
     "dot",
-    lambda self, tensor: _product(self, tensor),
+    lambda self, tensor: product(self, tensor),
     tensors="self tensor",
     linear="each",
     batch="dot",
@@ -327,7 +323,7 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
 def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, flipped: bool) -> Any:
     if beta == 1 and alpha == 1 and self.ndim == 1 and self.itemsize > 2:
         return small.affine(self, mat1, mat2)
-    out = _product(mat1, mat2)
+    out = product(mat1, mat2)
     if alpha != 1:
         out = out * out.dtype.type(alpha)
     if beta == 1:
@@ -346,7 +342,7 @@ ADDMM = row(
     _addmm,
     tensors="self mat1 mat2",
     batch="add_product",
-    self=lambda grad, self_size, beta: sum_to(_scaled(grad, beta), self_size),
+    self=lambda grad, self_size, beta: sum_to(grad if beta == 1 else grad * beta, self_size),
     mat1=lambda grad, mat2, alpha: _scaled(MM_NT.apply((grad, mat2)), alpha),
     # the gradient takes the memory layout of the matrix, so that a weight's is contiguous after its t() is undone
     mat2=lambda grad, mat1, alpha, flipped: _scaled(
@@ -624,13 +620,16 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
             input,
             weight,
         )
-    ndim = input.array.ndim
-    if weight.array.ndim == 1:
-        product = matmul(input, weight)
-        return product if bias is None else product + bias
+    x, w = input.array, weight.array
+    ndim = x.ndim
+    if w.ndim == 1:
+        found = matmul(input, weight)
+        return found if bias is None else found + bias
     turned = shapes.t(weight)
+    if bias is not None and (bias.dtype is not input.dtype or bias.array.shape != w.shape[:1]):
+        return _linear_of_other_bias(input, turned, bias)
     if ndim == 2:
-        if shape_of(input)[1] != shape_of(weight)[1]:
+        if x.shape[1] != w.shape[1]:
             _check_mm(input, turned, "linear")
         if bias is None:
             return (MM if input.dtype.itemsize != 2 else MM_HALF).apply((input, turned))
@@ -655,6 +654,29 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         _check_bias(bias, rows, weight)
         raise
     return shapes.view(product, *size[:-1], shape_of(weight)[0])
+
+
+def _linear_of_other_bias(input: Any, turned: Any, bias: Any) -> Any:
+    """`linear` for a bias that is no vector of the right length: one that broadcasts, or torch's error."""
+    if bias.dtype is not input.dtype:
+        raise _refused(
+            "self and mat2 must have the same dtype, but got "
+            f"{_SCALARS[bias.dtype.name]} and {_SCALARS[turned.dtype.name]}",
+            "linear",
+            bias,
+            turned,
+        )
+    found = matmul(input, turned)
+    size = shape_of(found)
+    have, out = shape_of(bias), size[-1]
+    if input.array.ndim == 2 or len(have) < 2 or have[-1] != out:
+        _check_expands(bias, (found.array.size // out if out else 0, out))
+    if input.array.ndim == 2:
+        return ADDMM.apply((bias, input, turned, 1, 1, True))
+    total = found + bias
+    if shape_of(total) != size:
+        raise RuntimeError(f"output with shape {list(size)} doesn't match the broadcast shape {list(shape_of(total))}")
+    return total
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
@@ -699,14 +721,6 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     return shapes.reshape(mm(x, y), *[shape_of(a)[i] for i in keep_a], *[shape_of(b)[i] for i in keep_b])
 
 
-def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """The product of several matrices (source: ``torch.chain_matmul``)."""
-    product = matrices[0]
-    for matrix in matrices[1:]:
-        product = mm(product, matrix)
-    return product if out is None else into(out, lambda: product)
-
-
 def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     """The Kronecker product (source: ``torch.kron``)."""
     if out is not None:
@@ -735,7 +749,6 @@ FUNCTIONS = [
     "addbmm",
     "matmul",
     "tensordot",
-    "chain_matmul",
     "kron",
 ]
 FUNCTIONAL = ["linear", "bilinear"]

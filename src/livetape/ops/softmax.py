@@ -14,7 +14,8 @@ from livetape.ops.table import into, row
 # ---------------------------------------------------------------- softmax
 SOFTMAX_BACKWARD = row(
     "softmax_backward_data",
-    lambda grad_output, output, dim: kernels.softmax_backward(grad_output, output, dim),
+    kernels.softmax_backward,
+    params="grad_output output dim",
     tensors="grad_output output",
     batch="dim",
     grad_output=lambda grad, output, dim: SOFTMAX_BACKWARD.apply((grad, output, dim)),
@@ -24,12 +25,17 @@ SOFTMAX_BACKWARD = row(
     ),
 )
 SOFTMAX = row(
-    "softmax", kernels.softmax, batch="dim", self=lambda grad, result, dim: SOFTMAX_BACKWARD.apply((grad, result, dim))
+    "softmax",
+    kernels.softmax,
+    params="self dim",
+    batch="dim",
+    self=lambda grad, result, dim: SOFTMAX_BACKWARD.apply((grad, result, dim)),
 )
 
 LOG_SOFTMAX_BACKWARD = row(
     "log_softmax_backward_data",
-    lambda grad_output, output, dim: kernels.log_softmax_backward(grad_output, output, dim),
+    kernels.log_softmax_backward,
+    params="grad_output output dim",
     tensors="grad_output output",
     batch="dim",
     grad_output=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, keepdim=True),
@@ -38,6 +44,7 @@ LOG_SOFTMAX_BACKWARD = row(
 LOG_SOFTMAX = row(
     "log_softmax",
     kernels.log_softmax,
+    params="self dim",
     batch="dim",
     self=lambda grad, result, dim: LOG_SOFTMAX_BACKWARD.apply((grad, result, dim)),
 )
@@ -94,14 +101,14 @@ def functional_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype:
     """`softmax` whose ``dim`` may be left out, with a warning (source: ``torch.nn.functional.softmax``)."""
     _of_tensor("softmax", input)
     dim = _chosen_dim("softmax", input, dim, _stacklevel)
-    return SOFTMAX.apply(_prepared("softmax", input, dim, dtype, 1))
+    return SOFTMAX.apply(_prepared("softmax", input, dim, dtype, -1))
 
 
 def functional_log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """`log_softmax` whose ``dim`` may be left out (source: ``torch.nn.functional.log_softmax``)."""
     _of_tensor("log_softmax", input)
     dim = _chosen_dim("log_softmax", input, dim, _stacklevel)
-    return LOG_SOFTMAX.apply(_prepared("log_softmax", input, dim, dtype, 1))
+    return LOG_SOFTMAX.apply(_prepared("log_softmax", input, dim, dtype, -1))
 
 
 def _check_negatable(input: Any) -> None:
@@ -114,7 +121,7 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     """`softmax` of ``-input`` (source: ``torch.nn.functional.softmin``)."""
     _check_negatable(input)
     dim = _chosen_dim("softmin", input, dim, _stacklevel)
-    return SOFTMAX.apply(_prepared("softmax", -input, dim, dtype, 1))
+    return SOFTMAX.apply(_prepared("softmax", -input, dim, dtype, -1))
 
 
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
@@ -126,7 +133,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     must_be_tensors("empty_like", input=logits)
     gumbels = -logits.detach().clone().exponential_().log()
-    soft = softmax((logits + gumbels) / tau, dim)
+    soft = SOFTMAX.apply(_prepared("softmax", (logits + gumbels) / tau, dim, None, -1))
     if not hard:
         return soft
     index = soft.max(dim, keepdim=True)[1]

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from livetape import ops
 from livetape.tensor import Tensor
 
 
 def norm_except_dim(v: Tensor, dim: int) -> Tensor:
     """The 2-norms over all dimensions but one, in the shape that broadcasts back; over all for -1."""
-    if dim == -1:
-        return ops.norm(v)
-    shape = [1] * v.dim()
-    shape[dim] = v.shape[dim]
-    rows = v.transpose(0, dim).reshape(v.shape[dim], -1)
-    return ops.norm(rows, 2, 1).view(shape)
+    return ops.norm_except_dim(v, 2, dim)
 
 
 def weight_norm_of(v: Tensor, g: Tensor, dim: int) -> Tensor:
     """``v`` with lengths ``g`` along ``dim``."""
-    fused: Any = getattr(ops, "_weight_norm", None)
-    if fused is not None:
-        return fused(v, g, dim)
-    return v * (g / norm_except_dim(v, dim))
+    return ops._weight_norm(v, g, dim)
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
