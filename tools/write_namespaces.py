@@ -112,7 +112,7 @@ def methods_file(modules: dict[str, types.ModuleType], names: set[str]) -> list[
         if not methods:
             continue
         clashing = family in names  # a function of the package hides the family's module
-        if not clashing:
+        if not clashing and not bound.issuperset(methods):
             whole.append(family)
         body += ["", f"    # ops/{family}.py"]
         for name, function in methods.items():

@@ -21,7 +21,6 @@ from livetape.ops import (
     gathering,
     joining,
     linalg,
-    literals,
     norms,
     permuting,
     placing,

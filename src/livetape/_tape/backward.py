@@ -297,7 +297,7 @@ class Task:
         before = slot.grad if sums is None else sums[nr]
         if before is None:
             total = grad
-        elif self.create:
+        elif self.create or state.interposed != 0:
             total = primitives.add(before, grad)
             exclusive = False
         elif (

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape.kernels.compiled import compiled
 from livetape.kernels.select import LARGE, choose, log1p, number, real_kernel, refuse, zero, zero_where
 from livetape.kernels.small import relu_backward
 
@@ -158,15 +159,34 @@ def _elu_backward(grad: Array, x: Array, alpha: float, scale: float, input_scale
     return choose(x <= zero(x), low, grad if scale == 1 else grad * number(x, scale))
 
 
-def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)) as a fresh array."""
+def _sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)) as a fresh array: where exp overflows to infinity, the result is 0, as it should be."""
+    if x.itemsize == 2:  # float16 and bfloat16: computed in float32, rounded once
+        return _sigmoid(x.astype(np.float32)).astype(x.dtype)
     y = np.negative(x, out=...)
     np.exp(y, out=y)
-    y += number(y, 1.0)
+    np.add(y, 1, out=y)
     return np.reciprocal(y, out=y)
 
 
-def silu(x: Array) -> Array:
+def _sigmoid_backward(grad: Array, output: Array) -> Array:
+    slope = np.subtract(1, output, out=...)
+    np.multiply(slope, output, out=slope)
+    return np.multiply(grad, slope, out=slope)
+
+
+def _tanh_backward(grad: Array, output: Array) -> Array:
+    slope = np.multiply(output, output, out=...)
+    np.subtract(1, slope, out=slope)
+    return np.multiply(grad, slope, out=slope)
+
+
+sigmoid = compiled("sigmoid", _sigmoid)
+sigmoid_backward = compiled("sigmoid_backward", _sigmoid_backward)
+tanh_backward = compiled("tanh_backward", _tanh_backward)
+
+
+def _silu_of_any(x: Array) -> Array:
     """x * sigmoid(x), also complex."""
     if x.dtype.kind == "c":
         return x / (1 + np.exp(-x))
@@ -183,7 +203,7 @@ def _silu(x: Array) -> Array:
 _silu_real = real_kernel("silu_cpu", _silu)
 
 
-def silu_backward(grad: Array, x: Array) -> Array:
+def _silu_backward_of_any(grad: Array, x: Array) -> Array:
     if x.dtype.kind == "c":
         s = 1 / (1 + np.exp(-x))
         return grad * (s * (1 + x * (1 - s)))
@@ -201,6 +221,7 @@ def _silu_backward(grad: Array, x: Array) -> Array:
 
 
 _silu_backward_real = real_kernel("silu_backward_cpu", _silu_backward)
+silu, silu_backward = compiled("silu", _silu_of_any), compiled("silu_backward", _silu_backward_of_any)
 
 
 def _tanh_of_softplus(x: Array) -> tuple[Array, Array]:
@@ -424,8 +445,8 @@ softplus = real_kernel("softplus_cpu", _softplus)
 softplus_backward = real_kernel("softplus_backward_cpu", _softplus_backward)
 log_sigmoid = real_kernel("log_sigmoid_cpu", _log_sigmoid)
 log_sigmoid_backward = real_kernel("log_sigmoid_backward_cpu", _log_sigmoid_backward)
-gelu = real_kernel("GeluKernelImpl", _gelu)
-gelu_backward = real_kernel("GeluBackwardKernelImpl", _gelu_backward)
+gelu = compiled("gelu", real_kernel("GeluKernelImpl", _gelu))
+gelu_backward = compiled("gelu_backward", real_kernel("GeluBackwardKernelImpl", _gelu_backward))
 gelu_tanh = real_kernel("GeluKernelImpl", _gelu_tanh)
 gelu_tanh_backward = real_kernel("GeluBackwardKernelImpl", _gelu_tanh_backward)
 glu = real_kernel("glu_cpu", _glu)

@@ -8,6 +8,7 @@ import numpy as np
 
 from livetape.dtypes import of_numpy, promote_types
 from livetape.kernels.activation import sigmoid
+from livetape.kernels.compiled import compiled
 from livetape.kernels.select import log1p, number, real_kernel, refuse, zero
 
 Array = Any
@@ -243,7 +244,7 @@ def _class_weights(target: Array, counts: Array | None, weight: Array | None, ki
     return picked
 
 
-def nll(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
+def _nll(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
     """-self[n, target[n]] for self of shape (C,), (N, C) or (N, C, d...) and targets of shape (), (N,) or (N, d...)."""
     kind = self.dtype
     if kind.kind not in "fV":
@@ -275,7 +276,7 @@ def _total_weight(weights: Array | None, picked: Array, like: Array) -> Any:
     return np.add.reduce(weights, axis=None, dtype=like.dtype)
 
 
-def nll_backward(
+def _nll_backward(
     grad_output: Array,
     self_size: tuple[int, ...],
     target: Array,
@@ -306,6 +307,9 @@ def nll_backward(
     else:
         np.put_along_axis(found, np.expand_dims(t, 1), np.expand_dims(np.broadcast_to(values, t.shape), 1), 1)
     return found
+
+
+nll, nll_backward = compiled("nll", _nll), compiled("nll_backward", _nll_backward)
 
 
 # ---------------------------------------------------------------- margins

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape.kernels.compiled import compiled
 from livetape.kernels.select import refuse
 
 Array = Any
@@ -57,7 +58,7 @@ def _layer_norm_block(x: Array, weight: Array | None, bias: Array | None, eps: f
     return y, mean, rstd
 
 
-def layer_norm(
+def _layer_norm(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
     """The normalised input, and the mean and 1 / standard deviation of each row."""
@@ -112,7 +113,7 @@ def _layer_norm_backward_block(
     dx *= rstd
 
 
-def layer_norm_backward(
+def _layer_norm_backward(
     grad_out: Array,
     input: Array,
     normalized_shape: tuple[int, ...],
@@ -143,6 +144,10 @@ def layer_norm_backward(
     found = [_NOTHING if dx is None else dx.reshape(input.shape).astype(input.dtype, copy=False)]
     found += [_NOTHING if s is None else s.reshape(normalized_shape).astype(param, copy=False) for s in sums]
     return found[0], found[1], found[2]
+
+
+layer_norm = compiled("layer_norm", _layer_norm)
+layer_norm_backward = compiled("layer_norm_backward", _layer_norm_backward)
 
 
 # ---------------------------------------------------------------- batch norm

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from livetape.kernels.compiled import compiled
+
 SMALL = 2048  # up to so many elements NumPy's own loops are as good as any
 LONG = 1024  # elements that one dot product adds
 TALL = 256  # rows that one vector-matrix product adds
@@ -68,6 +70,16 @@ def total(x: Any, axes: Any = None, keepdims: bool = False, kind: Any = None) ->
         return add.reduce(x, axis=axes, keepdims=keepdims, dtype=kind)
     axes = tuple(range(x.ndim)) if axes is None else axes
     return finish(_total(x, axes), axes, keepdims)
+
+
+def _sum_all(x: Any) -> Any:
+    if x.size <= SMALL and x.dtype.kind == "f" and x.itemsize > 2:
+        return add.reduce(x, axis=None)
+    return total(x)
+
+
+sum_all = compiled("sum_all", _sum_all)
+sum_rows = compiled("sum_rows", lambda x: total(x, (0,)))  # over the first dimension
 
 
 def finish(kept: Any, axes: Any, keepdims: bool) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape.kernels.compiled import compiled
 from livetape.kernels.select import real_kernel
 
 Array = Any
@@ -105,21 +106,23 @@ _KERNELS = {
 }
 
 
-def softmax(self: Array, dim: int) -> Array:
-    """exp(self) over its sum along ``dim`` (0 <= dim)."""
+def _choose_softmax(self: Array, dim: int) -> Array:
     kind = self.dtype.char
     if kind == "f" or kind == "d":
         return _softmax(self, dim)
     return _KERNELS["softmax"][dim < self.ndim - 1](self, dim)
 
 
-def log_softmax(self: Array, dim: int) -> Array:
-    """self less the logarithm of the sum of exp(self) along ``dim``."""
+def _choose_log_softmax(self: Array, dim: int) -> Array:
     kind = self.dtype.char
     if kind == "f" or kind == "d":
         return _log_softmax(self, dim)
     return _KERNELS["log_softmax"][dim < self.ndim - 1](self, dim)
 
 
-softmax_backward = real_kernel("softmax_backward", _softmax_backward)
-log_softmax_backward = real_kernel("log_softmax_backward", _log_softmax_backward)
+# (self, dim) with 0 <= dim: exp(self) over its sum along the dimension, and the logarithm of that
+softmax = compiled("softmax", _choose_softmax)
+log_softmax = compiled("log_softmax", _choose_log_softmax)
+# (grad, result, dim)
+softmax_backward = compiled("softmax_backward", real_kernel("softmax_backward", _softmax_backward))
+log_softmax_backward = compiled("log_softmax_backward", real_kernel("log_softmax_backward", _log_softmax_backward))

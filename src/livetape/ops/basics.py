@@ -10,10 +10,10 @@ from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, primitives, rebase_history
 from livetape.dtypes import COMPLEX, FLOAT, dtype
-from livetape.kernels.small import sum_rows
+from livetape.kernels.reductions import sum_rows, total
 from livetape.ops.nodes import node_class
 from livetape.ops.table import elementwise, row
-from livetape.size import size_of
+from livetape.size import Size, size_of
 
 
 def zeros(size: Any, kind: dtype) -> Any:
@@ -79,7 +79,7 @@ def _sum_to(array: Any, size: Any) -> Any:
     extra = array.ndim - len(size)
     axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(size) if n == 1 and array.shape[i + extra] != 1)
     if axes:
-        array = np.add.reduce(array, axis=axes, keepdims=True)
+        array = total(array, axes, True)
     return array.reshape(size)
 
 
@@ -96,7 +96,8 @@ def expanded(array: Any, size: Any) -> Any:
 
 SUM_TO = row(
     "sum",
-    lambda self, size: _sum_to(self, size),
+    _sum_to,
+    params="self size",
     node="SumToSizeBackward0",
     key="sum_to_size",
     linear=True,
@@ -115,9 +116,10 @@ EXPAND = row(
 
 def sum_to(input: Any, size: Any) -> Any:
     """The sum over the dimensions in which ``size`` was broadcast to the input's shape."""
-    if tuple(size) == input.array.shape:
+    have = shape_of(input)
+    if have is size or have == tuple(size):
         return input
-    return SUM_TO.apply((input, size_of(tuple(size))))
+    return SUM_TO.apply((input, size if type(size) is Size else size_of(tuple(size))))
 
 
 # ---------------------------------------------------------------- views by strides

@@ -29,9 +29,8 @@ MUL_NUMBER = elementwise(
 # ---------------------------------------------------------------- negative log likelihood
 NLL_BACKWARD = row(
     "nll_loss_backward",
-    lambda grad_output, size, target, weight, reduction, ignore_index: kernels.nll_backward(
-        grad_output, size, target, weight, reduction, ignore_index
-    ),
+    kernels.nll_backward,
+    params="grad_output size target weight reduction ignore_index",
     tensors="grad_output target weight",
     linear=True,
     batch="nll_backward",
@@ -45,10 +44,20 @@ def _nll_self(grad: Any, self_size: Any, target: Any, weight: Any, reduction: in
     return NLL_BACKWARD.apply((grad, self_size, target, weight, reduction, ignore_index))
 
 
-NLL = row("nll_loss", kernels.nll, tensors="self target weight", linear=True, batch="nll", self=_nll_self)
+_NLL_PARAMS = "self target weight reduction ignore_index"
+NLL = row(
+    "nll_loss",
+    kernels.nll,
+    params=_NLL_PARAMS,
+    tensors="self target weight",
+    linear=True,
+    batch="nll",
+    self=_nll_self,
+)
 NLL2D = row(
     "nll_loss2d",
     kernels.nll,
+    params=_NLL_PARAMS,
     tensors="self target weight",
     node="NllLoss2DBackward0",
     linear=True,
@@ -70,14 +79,15 @@ def nll_loss(
 
     Source: ``torch.nn.functional.nll_loss``.
     """
-    return _nll(input, target, weight, reduction_of(reduction, size_average, reduce), ignore_index)
-
-
-def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    how = reduction_of(reduction, size_average, reduce)
     if not isinstance(input, TensorBase):
         raise argument_error("nll_loss_nd", 0, input)
     if not isinstance(target, TensorBase):
         raise TypeError(f"nll_loss_nd(): argument 'target' (position 2) must be Tensor, not {type(target).__name__}")
+    return _nll(input, target, weight, how, ignore_index)
+
+
+def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
     size, places = input.array.shape, target.array.shape
     ndim = len(size)
     if weight is not None:
@@ -95,7 +105,8 @@ def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int
         return _nll_places(input, target, weight, reduction, ignore_index)
     if len(places) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    _check_target(target)
+    if target.dtype is not int64:
+        _check_target(target)
     if weight is not None:
         _check_weight(input, weight, size[-1])
     return NLL.apply((input, target, weight, reduction, ignore_index))
@@ -162,12 +173,11 @@ def cross_entropy(
     tensor(1.3863)
     """
     how = reduction_of(reduction, size_average, reduce)
-    for position, (name, value) in enumerate((("input", input), ("target", target)), 1):
-        if not isinstance(value, TensorBase):
-            raise TypeError(
-                f"cross_entropy_loss(): argument '{name}' (position {position}) must be Tensor, not "
-                f"{type(value).__name__}"
-            )
+    if not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
+        name, position, value = ("target", 2, target) if isinstance(input, TensorBase) else ("input", 1, input)
+        raise TypeError(
+            f"cross_entropy_loss(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+        )
     size = input.array.shape
     axis = 0 if len(size) == 1 else 1
     if size == target.array.shape:

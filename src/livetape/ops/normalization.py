@@ -85,7 +85,14 @@ LAYER_NORM_BACKWARD = row(
     batch="layer_norm_backward",
 )
 LAYER_NORM_BACKWARD.joint("grad_out input weight", _layer_second)
-LAYER_NORM = row("native_layer_norm", kernels.layer_norm, tensors="input weight bias", outputs=3, batch="layer_norm")
+LAYER_NORM = row(
+    "native_layer_norm",
+    kernels.layer_norm,
+    params="input normalized_shape weight bias eps",
+    tensors="input weight bias",
+    outputs=3,
+    batch="layer_norm",
+)
 LAYER_NORM.joint(
     "input weight bias",
     lambda grad, input, normalized_shape, result1, result2, weight, eps, wanted: LAYER_NORM_BACKWARD.apply(

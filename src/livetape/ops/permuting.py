@@ -71,9 +71,10 @@ def t(input: Any) -> Any:
     array = input.array
     if array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D")
-    if state.interposed == 0:
-        return T_ROW.finish_view((input,), array.T)
-    return T_ROW.apply((input,))
+    return _finish_t((input,), array.T) if state.interposed == 0 else T_ROW.apply((input,))
+
+
+_finish_t = T_ROW.finish_view
 
 
 def permute(input: Any, *args: Any, dims: Any = None) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from livetape.dtypes import BOOL, COMPLEX
+from livetape.kernels import activation
 from livetape.kernels.small import quick
 from livetape.kernels.steps import sign
 from livetape.ops.choose import where
@@ -172,15 +173,9 @@ for _name, _function in (("Asinh", asinh), ("Acosh", acosh), ("Atanh", atanh)): 
     _function.row.inplace_class = node_class(_name + "Backward1")
 
 
-def _tanh_backward(grad: Any, output: Any) -> Any:
-    slope = np.multiply(output, output, out=...)
-    np.subtract(1, slope, out=slope)
-    return np.multiply(grad, slope, out=slope)
-
-
 TANH_BACKWARD = binary(
     "tanh_backward",
-    _tanh_backward,
+    activation.tanh_backward,
     "The gradient of `tanh`, from its result.",
     node="TanhBackwardBackward0",
     self=lambda grad, other: TANH_BACKWARD(grad, other),
@@ -192,32 +187,19 @@ tanh = unary(
 
 
 # ---------------------------------------------------------------- sigmoid and logit
-def _sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)): where exp overflows to infinity, the result is 0, as it should be."""
-    if x.itemsize == 2:  # float16 and bfloat16: computed in float32, rounded once
-        return _sigmoid(x.astype(np.float32)).astype(x.dtype)
-    found = np.negative(x, out=...)
-    np.exp(found, out=found)
-    np.add(found, 1, out=found)
-    return np.reciprocal(found, out=found)
-
-
-def _sigmoid_backward(grad: Any, output: Any) -> Any:
-    slope = np.subtract(1, output, out=...)
-    np.multiply(slope, output, out=slope)
-    return np.multiply(grad, slope, out=slope)
-
-
 SIGMOID_BACKWARD = binary(
     "sigmoid_backward",
-    _sigmoid_backward,
+    activation.sigmoid_backward,
     "The gradient of `sigmoid`, from its result.",
     node="SigmoidBackwardBackward0",
     self=lambda grad, other: SIGMOID_BACKWARD(grad, other),
     other=lambda grad, self, other: grad * self * (1 - 2 * other),
 )
 sigmoid = unary(
-    "sigmoid", _sigmoid, "1 / (1 + exp(-x)) for each element.", self=lambda grad, result: SIGMOID_BACKWARD(grad, result)
+    "sigmoid",
+    activation.sigmoid,
+    "1 / (1 + exp(-x)) for each element.",
+    self=lambda grad, result: SIGMOID_BACKWARD(grad, result),
 )
 
 

@@ -11,7 +11,6 @@ from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, uint8
 from livetape.kernels import reductions as kernels
-from livetape.kernels.small import quick
 from livetape.ops.basics import cast
 from livetape.ops.calls import place
 from livetape.ops.choose import dropped
@@ -106,20 +105,19 @@ _SIGNATURES = (
 
 
 # ---------------------------------------------------------------- sum
-def _sum(self: Any) -> Any:
-    if self.size <= kernels.SMALL and self.dtype.kind == "f" and self.itemsize > 2:
-        return np.add.reduce(self, axis=None)
-    return kernels.total(self)
-
-
 def _sum_dim(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
     return kernels.total(self, dim, keepdim, None if dtype is None else dtype.np)
 
 
 SUM = row(
-    "sum", _sum, linear=True, batch="total", self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False))
+    "sum",
+    kernels.sum_all,
+    params="self",
+    linear=True,
+    batch="total",
+    self=lambda grad, self_size: SPREAD.apply((grad, self_size, None, False)),
 )
-SUM.quick = quick("sum_all")
+SUM.quick = kernels.sum_all
 SUM_TYPED = row(
     "sum",
     lambda self, dtype: _sum_dim(self, None, False, dtype),

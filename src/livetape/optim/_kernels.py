@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from livetape.dtypes import float32, float64
+from livetape.kernels.compiled import compiled
 
 add, subtract, multiply, divide, sqrt, maximum, negative = (
     np.add,
@@ -74,7 +75,7 @@ def _flat(arrays: tuple[Any, ...]) -> list[Any] | None:
 # ---------------------------------------------------------------- SGD
 
 
-def sgd(param: Any, grad: Any, rate: Any, decay: Any) -> None:
+def _sgd(param: Any, grad: Any, rate: Any, decay: Any) -> None:
     """``param -= rate * (grad + decay * param)``; ``decay`` may be None."""
     size = param.size
     if size == 1:  # Python's arithmetic on numbers is ten times faster than NumPy's on 0-d arrays
@@ -105,7 +106,7 @@ def sgd(param: Any, grad: Any, rate: Any, decay: Any) -> None:
     subtract(param, multiply(grad, rate), param)
 
 
-def sgd_momentum(
+def _sgd_momentum(
     param: Any, grad: Any, buffer: Any, rate: Any, decay: Any, momentum: Any, keep: Any, nesterov: bool
 ) -> None:
     """``buffer = momentum * buffer + keep * grad``, ``param -= rate * buffer`` (or ``grad + momentum * buffer``).
@@ -148,6 +149,9 @@ def _momentum_block(p: Any, g: Any, b: Any, rate: Any, decay: Any, momentum: Any
     else:
         t = multiply(b, rate)
     subtract(p, t, p)
+
+
+sgd, sgd_momentum = compiled("sgd", _sgd), compiled("sgd_momentum", _sgd_momentum)
 
 
 def sgd_first(param: Any, grad: Any, buffer: Any, rate: Any, decay: Any, momentum: Any, nesterov: bool) -> None:

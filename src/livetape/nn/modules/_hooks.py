@@ -142,7 +142,9 @@ class HookMethods:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._hooked:
             return self._call_impl(*args, **kwargs)
-        return self.forward(*args, **kwargs)
+        if kwargs:
+            return self.forward(*args, **kwargs)
+        return self.forward(*args)  # without a dictionary to copy
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)

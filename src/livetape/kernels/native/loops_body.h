@@ -1,0 +1,627 @@
+// The loops themselves, in namespace ISA and with vectors of VECTOR_BYTES. Included several times by loops.cpp: no guard.
+// Sums go by halves, as NumPy's: the error grows with the logarithm of the length.
+
+namespace native {
+namespace ISA {
+namespace {
+
+using Size = std::intptr_t;
+// ---------------------------------------------------------------- vectors
+// Vec<T>: V is a vector of W numbers, I one of integers of the same width. Compilers without vectors get W = 1.
+template <class T>
+struct Vec;
+
+#ifdef __GNUC__
+template <>
+struct Vec<float> {
+    typedef float V __attribute__((vector_size(VECTOR_BYTES)));
+    typedef std::int32_t I __attribute__((vector_size(VECTOR_BYTES)));
+    static constexpr int W = VECTOR_BYTES / 4;
+};
+template <>
+struct Vec<double> {
+    typedef double V __attribute__((vector_size(VECTOR_BYTES)));
+    typedef std::int64_t I __attribute__((vector_size(VECTOR_BYTES)));
+    static constexpr int W = VECTOR_BYTES / 8;
+};
+#else
+template <>
+struct Vec<float> {
+    typedef float V;
+    typedef std::int32_t I;
+    static constexpr int W = 1;
+};
+template <>
+struct Vec<double> {
+    typedef double V;
+    typedef std::int64_t I;
+    static constexpr int W = 1;
+};
+#endif
+
+template <class T>
+using V = typename Vec<T>::V;
+
+template <class T>
+INLINE V<T> load(const T* x) {
+    V<T> v;
+    std::memcpy(&v, x, sizeof v);
+    return v;
+}
+
+template <class T>
+INLINE void store(T* out, V<T> v) {
+    std::memcpy(out, &v, sizeof v);
+}
+
+template <class T>
+INLINE V<T> splat(T value) {
+    T lanes[Vec<T>::W];
+    for (int k = 0; k < Vec<T>::W; k++) lanes[k] = value;
+    return load(lanes);
+}
+
+// The last elements, fewer than W, with ``rest`` in the other lanes; and back. Elements beyond are not touched.
+#if VECTOR_BYTES == 64
+INLINE V<float> load_some(const float* x, Size count, float rest) {
+    return V<float>(_mm512_mask_loadu_ps(__m512(splat(rest)), __mmask16((1u << count) - 1), x));
+}
+INLINE V<double> load_some(const double* x, Size count, double rest) {
+    return V<double>(_mm512_mask_loadu_pd(__m512d(splat(rest)), __mmask8((1u << count) - 1), x));
+}
+INLINE void store_some(float* out, V<float> v, Size count) {
+    _mm512_mask_storeu_ps(out, __mmask16((1u << count) - 1), __m512(v));
+}
+INLINE void store_some(double* out, V<double> v, Size count) {
+    _mm512_mask_storeu_pd(out, __mmask8((1u << count) - 1), __m512d(v));
+}
+#elif VECTOR_BYTES == 32
+INLINE V<float> load_some(const float* x, Size count, float rest) {
+    const Vec<float>::I lane = {0, 1, 2, 3, 4, 5, 6, 7}, mask = lane < std::int32_t(count);
+    return mask ? V<float>(_mm256_maskload_ps(x, __m256i(mask))) : splat(rest);
+}
+INLINE V<double> load_some(const double* x, Size count, double rest) {
+    const Vec<double>::I lane = {0, 1, 2, 3}, mask = lane < std::int64_t(count);
+    return mask ? V<double>(_mm256_maskload_pd(x, __m256i(mask))) : splat(rest);
+}
+INLINE void store_some(float* out, V<float> v, Size count) {
+    const Vec<float>::I lane = {0, 1, 2, 3, 4, 5, 6, 7}, mask = lane < std::int32_t(count);
+    _mm256_maskstore_ps(out, __m256i(mask), __m256(v));
+}
+INLINE void store_some(double* out, V<double> v, Size count) {
+    const Vec<double>::I lane = {0, 1, 2, 3}, mask = lane < std::int64_t(count);
+    _mm256_maskstore_pd(out, __m256i(mask), __m256d(v));
+}
+#else
+template <class T>
+INLINE V<T> load_some(const T* x, Size count, T rest) {
+    T lanes[Vec<T>::W];
+    for (Size k = 0; k < Vec<T>::W; k++) lanes[k] = k < count ? x[k] : rest;
+    return load(lanes);
+}
+template <class T>
+INLINE void store_some(T* out, V<T> v, Size count) {
+    T lanes[Vec<T>::W];
+    store(lanes, v);
+    for (Size k = 0; k < count; k++) out[k] = lanes[k];
+}
+#endif
+
+template <class T>
+INLINE T sum_of(V<T> v) {
+    T lanes[Vec<T>::W];
+    store(lanes, v);
+    for (int step = Vec<T>::W / 2; step > 0; step /= 2)
+        for (int k = 0; k < step; k++) lanes[k] += lanes[k + step];
+    return lanes[0];
+}
+
+template <class T>
+INLINE V<T> larger(V<T> a, V<T> b) {  // b where either is NaN
+    return a > b ? a : b;
+}
+
+template <class T>
+INLINE T largest_of(V<T> v) {
+    T lanes[Vec<T>::W];
+    store(lanes, v);
+    for (int step = Vec<T>::W / 2; step > 0; step /= 2)
+        for (int k = 0; k < step; k++) lanes[k] = lanes[k] > lanes[k + step] ? lanes[k] : lanes[k + step];
+    return lanes[0];
+}
+
+// ---------------------------------------------------------------- exp
+// exp(x) = 2^n exp(r) with n the integer nearest to x / log 2, and exp(r) = 1 + r + r^2 q(r) for |r| <= log(2) / 2; q is
+// the polynomial through its values at Chebyshev's nodes. Within 1 ulp where there are fused products, 2 ulp elsewhere.
+template <class T>
+struct Exp;
+
+template <>
+struct Exp<float> {
+    static constexpr float low = -104.0f, high = 89.0f;      // beyond: 0 and infinity
+    static constexpr float round = 12582912.0f;              // 1.5 * 2^23: adding it rounds to an integer
+    static constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
+    static constexpr int mantissa = 23, bias = 127;
+    static INLINE V<float> q(V<float> r) {
+        V<float> p = r * 0.00019890991f + 0.0013933650f;
+        p = p * r + 0.0083333105f;
+        p = p * r + 0.041666467f;
+        p = p * r + 0.16666667f;
+        return p * r + 0.5f;
+    }
+};
+
+template <>
+struct Exp<double> {
+    static constexpr double low = -746.0, high = 710.0;
+    static constexpr double round = 6755399441055744.0;  // 1.5 * 2^52
+    static constexpr double ln2_high = 6.93145751953125e-1, ln2_low = 1.42860682030941723212e-6;
+    static constexpr int mantissa = 52, bias = 1023;
+    static INLINE V<double> q(V<double> r) {
+        V<double> p = r * 2.0914686968086876e-09 + 2.5105217004720745e-08;
+        p = p * r + 2.75572736431103e-07;
+        p = p * r + 2.7557255400206422e-06;
+        p = p * r + 2.4801587325547743e-05;
+        p = p * r + 1.9841269874820627e-04;
+        p = p * r + 1.3888888888883748e-03;
+        p = p * r + 8.333333333326136e-03;
+        p = p * r + 4.166666666666667e-02;
+        p = p * r + 1.666666666666667e-01;
+        return p * r + 0.5;
+    }
+};
+
+template <class T>
+INLINE V<T> exp_of(V<T> x) {
+    using E = Exp<T>;
+    using I = typename Vec<T>::I;
+    const V<T> low = splat<T>(E::low), high = splat<T>(E::high), round = splat<T>(E::round);
+    x = x < low ? low : x;  // NaN stays
+    x = x > high ? high : x;
+    V<T> t = x * T(1.44269504088896340736) + round, half, n = t - round;
+    V<T> r = x - n * E::ln2_high;
+    r = r - n * E::ln2_low;
+    V<T> p = r * r * E::q(r) + r + T(1);
+    half = n * T(0.5) + round;
+    I bits, half_bits, round_bits;
+    std::memcpy(&bits, &t, sizeof t);
+    std::memcpy(&half_bits, &half, sizeof t);
+    std::memcpy(&round_bits, &round, sizeof t);
+    half_bits -= round_bits;  // 2^n in two factors: results that are subnormal are rounded once
+    bits -= round_bits + half_bits;
+    I first = (half_bits + E::bias) << E::mantissa, second = (bits + E::bias) << E::mantissa;
+    V<T> factor, other;
+    std::memcpy(&factor, &first, sizeof t);
+    std::memcpy(&other, &second, sizeof t);
+    return p * factor * other;
+}
+
+// ---------------------------------------------------------------- walks along a row
+// The sum of what ``f`` makes of the elements from i on, a vector (or a pair of them) at a time; beyond the end that must
+// be 0.
+template <class T, class Sum, class F>
+Sum sum_lanes(Size start, Size stop, F f) {
+    constexpr int W = Vec<T>::W;
+    if (stop - start > 32 * W) {
+        Size half = ((stop - start) / 2 + 2 * W - 1) / (2 * W) * (2 * W);
+        return sum_lanes<T, Sum>(start, start + half, f) + sum_lanes<T, Sum>(start + half, stop, f);
+    }
+    Sum a = {}, b = {};
+    Size i = start;
+    for (; i + 2 * W <= stop; i += 2 * W) {
+        a = a + f(i, Size(W));
+        b = b + f(i + W, Size(W));
+    }
+    if (i + W <= stop) {
+        a = a + f(i, Size(W));
+        i += W;
+    }
+    if (i < stop) b = b + f(i, stop - i);
+    return a + b;
+}
+
+template <class T>
+struct Pair {
+    V<T> first, second;
+    INLINE Pair operator+(const Pair& other) const { return {first + other.first, second + other.second}; }
+};
+
+template <class T, class F>
+INLINE T sum_row(Size columns, F f) {
+    return sum_of<T>(sum_lanes<T, V<T>>(0, columns, f));
+}
+
+template <class T>
+INLINE V<T> take(const T* x, Size count, T rest) {
+    return count == Vec<T>::W ? load(x) : load_some(x, count, rest);
+}
+
+template <class T>
+INLINE void put(T* out, V<T> v, Size count) {
+    if (count == Vec<T>::W)
+        store(out, v);
+    else
+        store_some(out, v, count);
+}
+
+template <class T>
+T row_max(const T* x, Size n) {
+    constexpr int W = Vec<T>::W;
+    const T least = -std::numeric_limits<T>::infinity();
+    V<T> a = splat(least), b = a;
+    Size i = 0;
+    for (; i + 2 * W <= n; i += 2 * W) {
+        a = larger<T>(load(x + i), a);
+        b = larger<T>(load(x + i + W), b);
+    }
+    if (i + W <= n) {
+        a = larger<T>(load(x + i), a);
+        i += W;
+    }
+    if (i < n) b = larger<T>(load_some(x + i, n - i, least), b);
+    return largest_of<T>(larger<T>(a, b));
+}
+
+// Vectors of elements, one call for each, the last one in part.
+template <class T, class F>
+INLINE void each(Size n, F f) {
+    constexpr int W = Vec<T>::W;
+    Size i = 0;
+    for (; i + W <= n; i += W) f(i, Size(W));
+    if (i < n) f(i, n - i);
+}
+
+// ---------------------------------------------------------------- few columns
+// W rows at a time, turned so that a vector holds one column of them: then no part of a vector is idle. ``f`` gets the
+// columns of ``a`` and ``b`` (which may be the same) and writes those of ``out``.
+constexpr Size NARROW = 32, NARROWER = 8;  // up to where it is quicker, forward and backward
+
+template <class T>
+INLINE void turn(const T* x, V<T>* turned, Size rows, Size columns) {
+    constexpr int W = Vec<T>::W;
+    T lanes[NARROW * W];
+    for (Size j = 0; j < columns; j++) {
+        for (Size k = 0; k < rows; k++) lanes[j * W + k] = x[k * columns + j];
+        for (Size k = rows; k < W; k++) lanes[j * W + k] = T(0);
+    }
+    std::memcpy(turned, lanes, sizeof(V<T>) * columns);
+}
+
+template <class T, class F>
+INLINE void narrow_rows(const T* a, const T* b, T* out, Size rows, Size columns, F f) {
+    constexpr int W = Vec<T>::W;
+    V<T> left[NARROW], right[NARROW], made[NARROW];
+    T lanes[NARROW * W];
+    for (; rows > 0; rows -= W, a += W * columns, b += W * columns, out += W * columns) {
+        const Size count = rows < W ? rows : W;
+        turn(a, left, count, columns);
+        if (a != b) turn(b, right, count, columns);
+        f(left, right, made);
+        std::memcpy(lanes, made, sizeof(V<T>) * columns);
+        for (Size k = 0; k < count; k++)
+            for (Size j = 0; j < columns; j++) out[k * columns + j] = lanes[j * W + k];
+    }
+}
+
+template <class T>
+INLINE V<T> log_of(V<T> x) {
+    T lanes[Vec<T>::W];
+    store(lanes, x);
+    for (T& lane : lanes) lane = std::log(lane);
+    return load(lanes);
+}
+
+// The largest of each row, and its elements less that.
+template <class T>
+INLINE void centre_rows(const V<T>* x, V<T>* out, Size columns) {
+    V<T> top = splat(-std::numeric_limits<T>::infinity());
+    for (Size j = 0; j < columns; j++) top = larger<T>(x[j], top);
+    for (Size j = 0; j < columns; j++) out[j] = x[j] - top;
+}
+
+// ---------------------------------------------------------------- softmax
+// A row's NaN needs no care: it is not the largest, but makes the sum NaN.
+template <class T>
+void softmax(const T* x, T* out, Size rows, Size columns) {
+    if (columns <= NARROW)
+        return narrow_rows<T>(x, x, out, rows, columns, [=](const V<T>* a, const V<T>*, V<T>* made) {
+            centre_rows<T>(a, made, columns);
+            V<T> sum = splat<T>(0);
+            for (Size j = 0; j < columns; j++) sum += made[j] = exp_of<T>(made[j]);
+            for (Size j = 0; j < columns; j++) made[j] = made[j] / sum;
+        });
+    const T least = -std::numeric_limits<T>::infinity();
+    for (Size row = 0; row < rows; row++, x += columns, out += columns) {
+        const T largest = row_max(x, columns);
+        const V<T> top = splat(largest);
+        T sum = sum_row<T>(columns, [=](Size i, Size count) {
+            V<T> e = exp_of<T>(take(x + i, count, least) - top);
+            put<T>(out + i, e, count);
+            return e;
+        });
+        if (largest == least) sum = std::numeric_limits<T>::quiet_NaN();  // infinity less itself, also in lanes past the end
+        const V<T> total = splat(sum);
+        each<T>(columns, [=](Size i, Size count) { put<T>(out + i, take(out + i, count, T(1)) / total, count); });
+    }
+}
+
+template <class T>
+void log_softmax(const T* x, T* out, Size rows, Size columns) {
+    if (columns <= NARROW)
+        return narrow_rows<T>(x, x, out, rows, columns, [=](const V<T>* a, const V<T>*, V<T>* made) {
+            centre_rows<T>(a, made, columns);
+            V<T> sum = splat<T>(0);
+            for (Size j = 0; j < columns; j++) sum += exp_of<T>(made[j]);
+            const V<T> less = log_of<T>(sum);
+            for (Size j = 0; j < columns; j++) made[j] = made[j] - less;
+        });
+    const T least = -std::numeric_limits<T>::infinity();
+    for (Size row = 0; row < rows; row++, x += columns, out += columns) {
+        const T largest = row_max(x, columns);
+        const V<T> top = splat(largest);
+        T sum = sum_row<T>(columns, [=](Size i, Size count) { return exp_of<T>(take(x + i, count, least) - top); });
+        if (largest == least) sum = std::numeric_limits<T>::quiet_NaN();
+        const V<T> less = splat(T(std::log(sum)));
+        each<T>(columns, [=](Size i, Size count) { put<T>(out + i, take(x + i, count, T(0)) - top - less, count); });
+    }
+}
+
+template <class T>
+void softmax_backward(const T* grad, const T* result, T* out, Size rows, Size columns) {
+    if (columns <= NARROWER)
+        return narrow_rows<T>(grad, result, out, rows, columns, [=](const V<T>* g, const V<T>* r, V<T>* made) {
+            V<T> sum = splat<T>(0);
+            for (Size j = 0; j < columns; j++) sum += g[j] * r[j];
+            for (Size j = 0; j < columns; j++) made[j] = (g[j] - sum) * r[j];
+        });
+    for (Size row = 0; row < rows; row++, grad += columns, result += columns, out += columns) {
+        const V<T> sum = splat(sum_row<T>(
+            columns, [=](Size i, Size count) { return take(grad + i, count, T(0)) * take(result + i, count, T(0)); }));
+        each<T>(columns, [=](Size i, Size count) {
+            put<T>(out + i, (take(grad + i, count, T(0)) - sum) * take(result + i, count, T(0)), count);
+        });
+    }
+}
+
+template <class T>
+void log_softmax_backward(const T* grad, const T* result, T* out, Size rows, Size columns) {
+    if (columns <= NARROWER)
+        return narrow_rows<T>(grad, result, out, rows, columns, [=](const V<T>* g, const V<T>* r, V<T>* made) {
+            V<T> sum = splat<T>(0);
+            for (Size j = 0; j < columns; j++) sum += g[j];
+            for (Size j = 0; j < columns; j++) made[j] = g[j] - exp_of<T>(r[j]) * sum;
+        });
+    for (Size row = 0; row < rows; row++, grad += columns, result += columns, out += columns) {
+        const V<T> sum = splat(sum_row<T>(columns, [=](Size i, Size count) { return take(grad + i, count, T(0)); }));
+        each<T>(columns, [=](Size i, Size count) {
+            put<T>(out + i, take(grad + i, count, T(0)) - exp_of<T>(take(result + i, count, T(0))) * sum, count);
+        });
+    }
+}
+
+// ---------------------------------------------------------------- layer norm
+template <class T>
+void layer_norm(const T* x, const T* weight, const T* bias, T eps, T* out, T* mean, T* rstd, Size rows, Size columns) {
+    for (Size row = 0; row < rows; row++, x += columns, out += columns) {
+        const T middle = sum_row<T>(columns, [=](Size i, Size count) { return take(x + i, count, T(0)); }) / T(columns);
+        const V<T> centre = splat(middle);
+        const T square = sum_row<T>(columns, [=](Size i, Size count) {
+            V<T> d = take(x + i, count, middle) - centre;
+            return d * d;
+        });
+        const T scale = T(1) / std::sqrt(square / T(columns) + eps);
+        mean[row] = middle;
+        rstd[row] = scale;
+        const V<T> factor = splat(scale);
+        each<T>(columns, [=](Size i, Size count) {
+            V<T> y = (take(x + i, count, T(0)) - centre) * factor;
+            if (weight != nullptr) y = y * take(weight + i, count, T(0));
+            if (bias != nullptr) y = y + take(bias + i, count, T(0));
+            put<T>(out + i, y, count);
+        });
+    }
+}
+
+// The gradients of weight and bias are sums over rows: a few rows at a time first, so that the error stays small.
+template <class T>
+void layer_norm_backward(const T* grad, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
+                         T* scratch, Size rows, Size columns) {
+    constexpr Size BATCH = 64;
+    T *part_weight = scratch, *part_bias = scratch + columns;
+    if (dweight != nullptr) std::memset(dweight, 0, sizeof(T) * columns);
+    if (dbias != nullptr) std::memset(dbias, 0, sizeof(T) * columns);
+    for (Size begin = 0; begin < rows; begin += BATCH) {
+        Size end = begin + BATCH < rows ? begin + BATCH : rows;
+        if (dweight != nullptr) std::memset(part_weight, 0, sizeof(T) * columns);
+        if (dbias != nullptr) std::memset(part_bias, 0, sizeof(T) * columns);
+        for (Size row = begin; row < end; row++) {
+            const T *g = grad + row * columns, *v = x + row * columns;
+            const T middle = mean[row];
+            const V<T> centre = splat(middle), factor = splat(rstd[row]);
+            const Pair<T> sums = sum_lanes<T, Pair<T>>(0, columns, [=](Size i, Size count) {
+                V<T> h = take(g + i, count, T(0)), product = h * ((take(v + i, count, middle) - centre) * factor);
+                if (dweight != nullptr) put<T>(part_weight + i, take(part_weight + i, count, T(0)) + product, count);
+                if (dbias != nullptr) put<T>(part_bias + i, take(part_bias + i, count, T(0)) + h, count);
+                if (weight == nullptr) return Pair<T>{h, product};
+                V<T> w = take(weight + i, count, T(0));
+                return Pair<T>{h * w, product * w};
+            });
+            if (dx == nullptr) continue;
+            const V<T> by_grad = splat(sum_of<T>(sums.first) / T(columns)), by_product = splat(sum_of<T>(sums.second) / T(columns));
+            T* out = dx + row * columns;
+            each<T>(columns, [=](Size i, Size count) {
+                V<T> h = take(g + i, count, T(0)), normal = (take(v + i, count, T(0)) - centre) * factor;
+                if (weight != nullptr) h = h * take(weight + i, count, T(0));
+                put<T>(out + i, (h - normal * by_product - by_grad) * factor, count);
+            });
+        }
+        for (Size i = 0; i < columns; i++) {
+            if (dweight != nullptr) dweight[i] += part_weight[i];
+            if (dbias != nullptr) dbias[i] += part_bias[i];
+        }
+    }
+}
+
+// ---------------------------------------------------------------- element by element
+template <class T>
+void sigmoid(const T* x, T* out, Size n) {
+    const V<T> one = splat<T>(1);
+    each<T>(n, [=](Size i, Size count) { put<T>(out + i, one / (one + exp_of<T>(-take(x + i, count, T(0)))), count); });
+}
+
+template <class T>
+void sigmoid_backward(const T* grad, const T* result, T* out, Size n) {
+    for (Size i = 0; i < n; i++) out[i] = grad[i] * ((T(1) - result[i]) * result[i]);
+}
+
+template <class T>
+void tanh_backward(const T* grad, const T* result, T* out, Size n) {
+    for (Size i = 0; i < n; i++) out[i] = grad[i] * (T(1) - result[i] * result[i]);
+}
+
+template <class T>
+void silu(const T* x, T* out, Size n) {
+    const V<T> one = splat<T>(1);
+    each<T>(n, [=](Size i, Size count) {
+        V<T> v = take(x + i, count, T(0));
+        put<T>(out + i, v / (one + exp_of<T>(-v)), count);
+    });
+}
+
+template <class T>
+void silu_backward(const T* grad, const T* x, T* out, Size n) {
+    const V<T> one = splat<T>(1);
+    each<T>(n, [=](Size i, Size count) {
+        V<T> v = take(x + i, count, T(0));
+        V<T> s = one / (one + exp_of<T>(-v));
+        put<T>(out + i, ((one - s) * v + one) * s * take(grad + i, count, T(0)), count);
+    });
+}
+
+// As many floats as a vector of doubles holds.
+#ifdef __GNUC__
+typedef float Half __attribute__((vector_size(VECTOR_BYTES / 2)));
+INLINE V<double> widened(Half x) { return __builtin_convertvector(x, V<double>); }
+INLINE Half narrowed(V<double> x) { return __builtin_convertvector(x, Half); }
+#else
+typedef float Half;
+INLINE double widened(float x) { return x; }
+INLINE float narrowed(double x) { return float(x); }
+#endif
+
+// erf(z) for |z| <= 4 is z P(z z) / Q(z z) within one float32 ulp, and +-1 beyond: the coefficients of Eigen's fast erf.
+// It is rounded to float, as torch's is: the result is 0 for numbers far below 0.
+INLINE V<double> erf_of(V<double> z) {
+    const V<double> low = splat(-4.0), high = splat(4.0);
+    z = z < low ? low : z;  // NaN stays
+    z = z > high ? high : z;
+    V<double> s = z * z;
+    V<double> p = s * -2.72614225801306e-10 + 2.77068142495902e-08;
+    p = p * s + -2.10102402082508e-06;
+    p = p * s + -5.69250639462346e-05;
+    p = p * s + -7.34990630326855e-04;
+    p = p * s + -2.95459980854025e-03;
+    p = p * s + -1.60960333262415e-02;
+    V<double> q = s * -1.45660718464996e-05 + -2.13374055278905e-04;
+    q = q * s + -1.68282697438203e-03;
+    q = q * s + -7.37332916720468e-03;
+    q = q * s + -1.42647390514189e-02;
+    return widened(narrowed(z * p / q));
+}
+
+constexpr double ROOT_HALF = 0.70710678118654752440, DENSITY = 0.39894228040143267794;  // the latter: 1 / sqrt(2 pi)
+
+// ``f(a, b, i)`` on vectors of doubles, over whole ones and over what is left.
+template <class F>
+INLINE void each_wide(const float* a, const float* b, float* out, Size n, F f) {
+    constexpr int W = Vec<double>::W;
+    Half x, y;
+    Size i = 0;
+    for (; i + W <= n; i += W) {
+        std::memcpy(&x, a + i, sizeof x);
+        std::memcpy(&y, b + i, sizeof y);
+        x = narrowed(f(widened(x), widened(y), i));
+        std::memcpy(out + i, &x, sizeof x);
+    }
+    if (i == n) return;
+    float lanes[2 * W] = {};
+    std::memcpy(lanes, a + i, sizeof(float) * (n - i));
+    std::memcpy(lanes + W, b + i, sizeof(float) * (n - i));
+    std::memcpy(&x, lanes, sizeof x);
+    std::memcpy(&y, lanes + W, sizeof y);
+    x = narrowed(f(widened(x), widened(y), i));
+    std::memcpy(lanes, &x, sizeof x);
+    std::memcpy(out + i, lanes, sizeof(float) * (n - i));
+}
+
+inline void gelu(const float* x, float* out, Size n) {
+    each_wide(x, x, out, n, [=](V<double> v, V<double>, Size) { return v * 0.5 * (erf_of(v * ROOT_HALF) + 1.0); });
+}
+
+inline void gelu_backward(const float* grad, const float* x, float* out, Size n) {
+    constexpr Size BLOCK = 256;
+    float powers[BLOCK + Vec<float>::W] = {};  // exp(-x x / 2)
+    for (Size start = 0; start < n; start += BLOCK, grad += BLOCK, x += BLOCK, out += BLOCK) {
+        const Size size = n - start < BLOCK ? n - start : BLOCK;
+        each<float>(size, [&](Size i, Size count) {
+            V<float> v = take(x + i, count, 0.0f);
+            put<float>(powers + i, exp_of<float>(v * v * -0.5f), count);
+        });
+        each_wide(x, grad, out, size, [&](V<double> v, V<double> g, Size i) {
+            Half power;
+            std::memcpy(&power, powers + i, sizeof power);
+            return (v * DENSITY * widened(power) + (erf_of(v * ROOT_HALF) + 1.0) * 0.5) * g;
+        });
+    }
+}
+
+// ---------------------------------------------------------------- small matrix products
+// Up to four vectors of a row of the result stay in registers while the inner dimension is walked.
+template <class T, int N>
+inline void product_tile(const T* a, Size a_row, Size a_column, const T* b, Size b_row, T* out, Size columns, Size rows, Size inner,
+                         Size last) {
+    constexpr int W = Vec<T>::W;
+    for (Size i = 0; i < rows; i++, a += a_row, out += columns) {
+        V<T> sums[N];
+        for (int k = 0; k < N - 1; k++) sums[k] = load(out + k * W);
+        sums[N - 1] = take(out + (N - 1) * W, last, T(0));
+        const T* line = b;
+        for (Size l = 0; l < inner; l++, line += b_row) {
+            const V<T> factor = splat(a[l * a_column]);
+            for (int k = 0; k < N - 1; k++) sums[k] += factor * load(line + k * W);
+            sums[N - 1] += factor * take(line + (N - 1) * W, last, T(0));
+        }
+        for (int k = 0; k < N - 1; k++) store(out + k * W, sums[k]);
+        put<T>(out + (N - 1) * W, sums[N - 1], last);
+    }
+}
+
+template <class T>
+void product(const T* a, Size a_row, Size a_column, const T* b, Size b_row, T* out, Size rows, Size inner, Size columns) {
+    constexpr int W = Vec<T>::W;
+    for (Size j = 0; j < columns; j += 4 * W) {
+        Size left = columns - j;
+        Size vectors = left >= 4 * W ? 4 : (left + W - 1) / W;
+        Size last = left >= 4 * W ? W : left - (vectors - 1) * W;
+        auto tile = vectors == 4 ? product_tile<T, 4> : vectors == 3 ? product_tile<T, 3>
+                  : vectors == 2 ? product_tile<T, 2> : product_tile<T, 1>;
+        tile(a, a_row, a_column, b + j, b_row, out + j, columns, rows, inner, last);
+    }
+}
+
+// ---------------------------------------------------------------- the table
+template <class T>
+constexpr LoopsOf<T> all() {
+    return {softmax<T>, log_softmax<T>, softmax_backward<T>, log_softmax_backward<T>, layer_norm<T>, layer_norm_backward<T>,
+            sigmoid<T>, sigmoid_backward<T>, tanh_backward<T>, silu<T>, silu_backward<T>, product<T>};
+}
+
+#define LIVETAPE_TEXT(name) #name
+#define LIVETAPE_NAME(name) LIVETAPE_TEXT(name)
+const Loops table = {LIVETAPE_NAME(ISA), all<float>(), all<double>(), gelu, gelu_backward};
+#undef LIVETAPE_NAME
+#undef LIVETAPE_TEXT
+
+}  // namespace
+}  // namespace ISA
+}  // namespace native

@@ -1,0 +1,61 @@
+// The module livetape.kernels._native: the functions of the other files, and the twins that Python gives them.
+
+#define LIVETAPE_NATIVE_MODULE
+#include "common.h"
+
+#include <cstring>
+#include <initializer_list>
+
+#include "loops.h"
+
+namespace native {
+namespace {
+
+const Twin* const twins[] = {small_twins, row_twins, loss_twins, point_twins, step_twins};
+
+PyObject* set_twin(PyObject*, PyObject* const* args, Py_ssize_t count) {
+    if (!arguments("set_twin", count, 2)) return nullptr;
+    const char* name = PyUnicode_AsUTF8(args[0]);
+    if (name == nullptr) return nullptr;
+    for (const Twin* list : twins)
+        for (const Twin* twin = list; twin->name != nullptr; twin++)
+            if (std::strcmp(twin->name, name) == 0) {
+                Py_XSETREF(*twin->place, Py_NewRef(args[1]));
+                Py_RETURN_NONE;
+            }
+    PyErr_Format(PyExc_KeyError, "%s", name);
+    return nullptr;
+}
+
+PyObject* isa(PyObject*, PyObject*) { return PyUnicode_FromString(loops().isa); }
+
+PyObject* use_isa(PyObject*, PyObject* name) {
+    const char* wanted = PyUnicode_AsUTF8(name);
+    return wanted == nullptr ? nullptr : PyBool_FromLong(use_loops(wanted));
+}
+
+PyMethodDef own_methods[] = {
+    FAST("set_twin", set_twin, "set_twin(name, function): the NumPy twin of the function called name"),
+    {"isa", isa, METH_NOARGS, "the instruction set in use: baseline, v3 (AVX2) or v4 (AVX-512)"},
+    {"use_isa", use_isa, METH_O, "use another instruction set; False if this processor or build lacks it"},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "livetape.kernels._native", "Loops in C++ for where NumPy is slow.", -1,
+                          own_methods, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+}  // namespace native
+
+PyMODINIT_FUNC PyInit__native(void) {
+    import_array();
+    if (!native::start_small()) return nullptr;
+    PyObject* module = PyModule_Create(&native::definition);
+    if (module == nullptr) return nullptr;
+    for (PyMethodDef* methods : {native::small_methods, native::row_methods, native::loss_methods, native::point_methods,
+                                 native::step_methods})
+        if (PyModule_AddFunctions(module, methods) < 0) {
+            Py_DECREF(module);
+            return nullptr;
+        }
+    return module;
+}
