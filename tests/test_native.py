@@ -394,3 +394,10 @@ def test_steps(kind: Any, shape: tuple[int, ...]) -> None:
     if len(shape) == 2:
         check("sgd", param, np.asfortranarray(grad), number(0.1), None)
         check("sgd", np.asfortranarray(param), grad, number(0.1), number(0.3))
+
+
+def test_losses_of_nothing_have_torchs_sign() -> None:
+    sure, target = np.zeros((2, 2), np.float32), np.array([0, -100])
+    for nll in (native.nll, TWINS["nll"]):
+        assert np.signbit(nll(sure, target, None, 0, -100)).tolist() == [True, False]
+        assert not np.signbit(nll(sure, target, None, 2, -100))

@@ -262,9 +262,10 @@ def _nll(self: Array, target: Array, weight: Array | None, reduction: int, ignor
     if weights is not None:
         picked = picked * weights if counts is None else np.where(counts, picked, zero(picked)) * weights
     if reduction == NONE:
-        return np.negative(picked)
+        lost = np.negative(picked)
+        return lost if counts is None else np.where(counts, lost, zero(lost))
     wide = picked if kind.itemsize > 2 else picked.astype(np.float32)
-    total = -np.add.reduce(wide, axis=None)
+    total = zero(wide) - np.add.reduce(wide, axis=None)  # 0 for 0, not -0
     if reduction == MEAN:
         total = total / _total_weight(weights, picked, total)
     return total if total.dtype == kind else total.astype(kind)

@@ -71,7 +71,7 @@ void pick(PyObject* x, PyObject* target, PyObject* out, npy_int64 ignored, npy_i
         for (npy_intp i = 0; i < n; i++) o[i] = picker.target[i] == ignored ? T(0) : -picker(i);
         return;
     }
-    T total = -picker.sum(0, n);
+    T total = T(0) - picker.sum(0, n);  // 0 for 0, not -0
     *o = reduction == MEAN ? total / T(kept) : total;
 }
 
