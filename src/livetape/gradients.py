@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.backward import run_backward
+from livetape._tape.explain import noted
 from livetape._tape.tensor import Edge, TensorBase, shape_of, wrap
 from livetape._tape.views import edge_of, needs_gradient
 from livetape.ops.joining import stack
@@ -28,29 +29,35 @@ def _root_grads(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any]:
     for i, (output, grad) in enumerate(zip(outputs, given)):
         if isinstance(grad, TensorBase):
             if shape_of(grad) != shape_of(output):
-                raise RuntimeError(
-                    f"Mismatch in shape: grad_output[{i}] has a shape of {shape_of(grad)!r} and "
-                    f"output[{i}] has a shape of {shape_of(output)!r}."
+                raise noted(
+                    RuntimeError(
+                        f"Mismatch in shape: grad_output[{i}] has a shape of {shape_of(grad)!r} and "
+                        f"output[{i}] has a shape of {shape_of(output)!r}."
+                    )
                 )
             if grad.dtype.is_complex != output.dtype.is_complex:
-                raise RuntimeError(
-                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                    f"dtype: grad_output[{i}] has a dtype of {grad.dtype!r} and output[{i}] has a dtype of {output.dtype!r}."
+                raise noted(
+                    RuntimeError(
+                        "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                        f"dtype: grad_output[{i}] has a dtype of {grad.dtype!r} and output[{i}] has a dtype of {output.dtype!r}."
+                    )
                 )
             found.append(grad)
         elif grad is None:
             if needs_gradient(output):
                 if output.array.size != 1:
-                    raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                    raise noted(RuntimeError("grad can be implicitly created only for scalar outputs"))
                 if not output.dtype.is_floating_point:
-                    raise RuntimeError(
-                        f"grad can be implicitly created only for real scalar outputs but got {output.dtype!r}"
+                    raise noted(
+                        RuntimeError(
+                            f"grad can be implicitly created only for real scalar outputs but got {output.dtype!r}"
+                        )
                     )
                 found.append(wrap(np.ones(shape_of(output), output.dtype.np), output.dtype, output._size))
             else:
                 found.append(None)
         else:
-            raise TypeError("gradients can be either Tensors, Numbers, or None, but got " + type(grad).__name__)
+            raise noted(TypeError("gradients can be either Tensors, Numbers, or None, but got " + type(grad).__name__))
     return found
 
 
@@ -92,7 +99,7 @@ def _edge(value: Any) -> Any:
             return variable
         return node if nr == 0 else Edge(node, nr)
     if not isinstance(value, TensorBase):
-        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}")
+        raise noted(RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}"))
     return edge_of(value)
 
 
@@ -114,18 +121,20 @@ def backward(
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
-            raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
-                "`grad_tensors`."
+            raise noted(
+                RuntimeError(
+                    "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
+                    "`grad_tensors`."
+                )
             )
         grad_tensors = grad_variables
     outputs = _as_tuple(tensors)
     targets = None if inputs is None else _as_tuple(inputs)
     if targets is not None and len(targets) == 0:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        raise noted(RuntimeError("`inputs` argument to `backward()` cannot be empty."))
     given = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
     if len(given) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+        raise noted(RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients"))
     edges = [_edge(t) for t in outputs]
     grads = _root_grads_of(outputs, given)
     if None in edges:
@@ -136,7 +145,7 @@ def backward(
         for value in targets:
             edge = _edge(value)
             if edge is None:
-                raise RuntimeError("One of the differentiated Tensors does not require grad")
+                raise noted(RuntimeError("One of the differentiated Tensors does not require grad"))
             if isinstance(value, TensorBase) and value.node is not None:
                 value.retain_grad()  # type: ignore[attr-defined]
             wanted.append(edge)
@@ -158,7 +167,7 @@ def _root_grads_of(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any
             elif grad is None:
                 size, kind = output._shape, output._kind
                 if size is None or size.numel() != 1:
-                    raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                    raise noted(RuntimeError("grad can be implicitly created only for scalar outputs"))
                 found[i] = wrap(np.ones(size, kind.np), kind, size)
         return found
     return _root_grads(outputs, given)
@@ -183,8 +192,10 @@ def grad(
     (tensor(6.),)
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        raise noted(
+            ValueError(
+                "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+            )
         )
     allow = materialize_grads if allow_unused is None else allow_unused
     if not only_inputs:
@@ -197,10 +208,10 @@ def grad(
     outs = (outputs,) if isinstance(outputs, (TensorBase, GradientEdge)) else tuple(outputs)
     ins = (inputs,) if isinstance(inputs, (TensorBase, GradientEdge)) else tuple(inputs)
     if not ins:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+        raise noted(RuntimeError("`inputs` argument to `grad()` cannot be empty."))
     given = (None,) * len(outs) if grad_outputs is None else _as_tuple(grad_outputs)
     if len(given) != len(outs):
-        raise RuntimeError(f"got {len(outs)} tensors and {len(given)} gradients")
+        raise noted(RuntimeError(f"got {len(outs)} tensors and {len(given)} gradients"))
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if is_grads_batched:
         return _batched(outs, ins, given, create_graph, allow, materialize_grads)
@@ -212,7 +223,7 @@ def grad(
     for value in ins:
         edge = _edge(value)
         if edge is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+            raise noted(RuntimeError("One of the differentiated Tensors does not require grad"))
         wanted.append(edge)
     found = run_backward(edges, grads, keep, bool(create_graph), wanted, False)
     for i, value in enumerate(found):
@@ -226,7 +237,7 @@ def grad(
             if materialize_grads:
                 input = ins[i]
                 if isinstance(input, GradientEdge):
-                    raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+                    raise noted(RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge"))
                 found[i] = wrap(np.zeros(shape_of(input), input.dtype.np), input.dtype, input._size)
                 if create_graph:
                     found[i].recorded = True
@@ -240,12 +251,14 @@ def _batched(outs: Any, ins: Any, given: Any, create_graph: bool, allow: bool, m
         if g is None:
             continue
         if g.array.ndim == 0 or g.array.shape[1:] != output.array.shape:
-            raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
-                "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
-                f"mismatch was detected: grad_output[{i}] has a shape of {size_of(g.array.shape[1:])!r} and output[{i}] has a "
-                f"shape of {shape_of(output)!r}. If you only want some tensors in `grad_output` to be considered batched, "
-                "consider using vmap."
+            raise noted(
+                RuntimeError(
+                    "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
+                    "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
+                    f"mismatch was detected: grad_output[{i}] has a shape of {size_of(g.array.shape[1:])!r} and output[{i}] has "
+                    f"a shape of {shape_of(output)!r}. If you only want some tensors in `grad_output` to be considered batched, "
+                    "consider using vmap."
+                )
             )
         count = g.array.shape[0]
     rows = [

@@ -15,6 +15,7 @@ import numpy as np
 from livetape import dtypes, gradients, ops, printing
 from livetape import storage as storages
 from livetape._tape.backward import backward_from
+from livetape._tape.explain import noted
 from livetape._tape.modes import describe, is_inferring, state
 from livetape._tape.tensor import (
     TensorBase,
@@ -67,37 +68,45 @@ class Tensor(Methods):
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if type(value) is not bool:
-            raise RuntimeError("requires_grad must be a bool")
+            raise noted(RuntimeError("requires_grad must be a bool"))
         if self.node is not None and needs_gradient(self):
             if value:
                 return
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            raise noted(
+                RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
             )
         if value and self.dtype.category < dtypes.FLOAT:
-            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            raise noted(RuntimeError("only Tensors of floating point and complex dtype can require gradients"))
         self._set_recorded(value)
 
     def _set_recorded(self, value: bool) -> None:
         if value and self.inference and not is_inferring():
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+            raise noted(
+                RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+            )
         self.recorded = bool(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set ``requires_grad`` in place (source: ``torch.Tensor.requires_grad_``)."""
         if type(requires_grad) is not bool:
-            raise TypeError(
-                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
-                f"{type(requires_grad).__name__}"
+            raise noted(
+                TypeError(
+                    "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                    f"{type(requires_grad).__name__}"
+                )
             )
         if self.node is not None and needs_gradient(self) and not requires_grad:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            raise noted(
+                RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
             )
         if requires_grad and self.dtype.category < dtypes.FLOAT:
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"))
         if self.node is None:
             self._set_recorded(requires_grad)
         return self
@@ -132,23 +141,27 @@ class Tensor(Methods):
             self._gradient = None
             return
         if not isinstance(value, TensorBase):
-            raise TypeError(
-                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            raise noted(
+                TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
             )
         if value is self:
-            raise RuntimeError("can't assign Variable as its own grad")
+            raise noted(RuntimeError("can't assign Variable as its own grad"))
         if value.dtype is not self.dtype:
-            raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{dtypes.C_NAME[value.dtype]}' to a tensor with grad_dtype "
-                f"'{dtypes.SCALAR_TYPE[self.dtype]}'. The gradient must match the tensor's grad_dtype (defaults to the "
-                "tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any "
-                "dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
-                "systems that assume they match."
+            raise noted(
+                RuntimeError(
+                    f"attempting to assign a gradient with dtype '{dtypes.C_NAME[value.dtype]}' to a tensor with grad_dtype "
+                    f"'{dtypes.SCALAR_TYPE[self.dtype]}'. The gradient must match the tensor's grad_dtype (defaults to the "
+                    "tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any "
+                    "dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+                    "systems that assume they match."
+                )
             )
         if shape_of(value) != shape_of(self):
-            raise RuntimeError(
-                f"attempting to assign a gradient of size '{list(shape_of(value))}' to a tensor of size "
-                f"'{list(shape_of(self))}'. Please ensure that the gradient and the tensor are the same size"
+            raise noted(
+                RuntimeError(
+                    f"attempting to assign a gradient of size '{list(shape_of(value))}' to a tensor of size "
+                    f"'{list(shape_of(self))}'. Please ensure that the gradient and the tensor are the same size"
+                )
             )
         self._gradient = value
 
@@ -170,11 +183,13 @@ class Tensor(Methods):
     def detach_(self) -> Tensor:
         """Forget this tensor's history (source: ``torch.Tensor.detach_``)."""
         if self.base is not None:
-            raise RuntimeError(
-                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
-                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
-                "detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
-                "function in torch/optim/optimizer.py as the solution."
+            raise noted(
+                RuntimeError(
+                    "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                    "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                    "detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+                    "function in torch/optim/optimizer.py as the solution."
+                )
             )
         self.node = None
         self.output_nr = 0
@@ -189,7 +204,9 @@ class Tensor(Methods):
         n = len(size)
         if not -n <= dim < n:
             low, high = (-1, 0) if n == 0 else (-n, n - 1)
-            raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
+            raise noted(
+                IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
+            )
         return size[dim]
 
     def dim(self) -> int:
@@ -286,7 +303,7 @@ class Tensor(Methods):
     @property
     def _version(self) -> int:
         if self.inference:
-            raise RuntimeError("Inference tensors do not track version counter.")
+            raise noted(RuntimeError("Inference tensors do not track version counter."))
         return int(version_of(self))
 
     @property
@@ -324,7 +341,7 @@ class Tensor(Methods):
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in ``.grad`` (source: ``torch.Tensor.retain_grad``)."""
         if not needs_gradient(self):
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+            raise noted(RuntimeError("can't retain_grad on Tensor that has requires_grad=False"))
         node = self.grad_fn
         extras = tensor_extras(self)
         if node is None or extras.retains:
@@ -343,7 +360,7 @@ class Tensor(Methods):
     def register_hook(self, hook: Any) -> RemovableHandle:
         """Call ``hook(grad)`` when the gradient is there; it may return another (source: ``torch.Tensor.register_hook``)."""
         if not needs_gradient(self):
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+            raise noted(RuntimeError("cannot register a hook on a tensor that doesn't require gradient"))
         node = self.grad_fn
         if node is None:
             extras = tensor_extras(self)
@@ -358,9 +375,9 @@ class Tensor(Methods):
     def register_post_accumulate_grad_hook(self, hook: Any) -> RemovableHandle:
         """Call ``hook(tensor)`` after a leaf has received its gradient (source: the torch method of that name)."""
         if not needs_gradient(self):
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+            raise noted(RuntimeError("cannot register a hook on a tensor that doesn't require gradient"))
         if self.grad_fn is not None:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+            raise noted(RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors"))
         extras = tensor_extras(self)
         if extras.accumulate_hooks is None:
             extras.accumulate_hooks = OrderedDict()
@@ -386,13 +403,13 @@ class Tensor(Methods):
         array = self.array
         if array.size != 1:
             if array.size == 0:
-                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+                raise noted(RuntimeError("Boolean value of Tensor with no values is ambiguous"))
+            raise noted(RuntimeError("Boolean value of Tensor with more than one value is ambiguous"))
         return bool(array.reshape(()))
 
     def _scalar(self) -> Any:
         if self.array.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
+            raise noted(ValueError("only one element tensors can be converted to Python scalars"))
         if needs_gradient(self) and "scalar" not in _warned:
             _warned.add("scalar")
             warnings.warn(_TO_SCALAR, UserWarning, stacklevel=3)
@@ -402,7 +419,7 @@ class Tensor(Methods):
         value = self._scalar()
         if isinstance(value, complex):
             if value.imag != 0:
-                raise RuntimeError("value cannot be converted to type double without overflow")
+                raise noted(RuntimeError("value cannot be converted to type double without overflow"))
             value = value.real
         return float(value)
 
@@ -410,7 +427,7 @@ class Tensor(Methods):
         value = self._scalar()
         if isinstance(value, complex):
             if value.imag != 0:
-                raise RuntimeError("value cannot be converted to type int64_t without overflow")
+                raise noted(RuntimeError("value cannot be converted to type int64_t without overflow"))
             value = value.real
         return int(value)
 
@@ -419,17 +436,17 @@ class Tensor(Methods):
 
     def __index__(self) -> int:
         if self.array.size != 1 or self.dtype.category >= dtypes.FLOAT:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
+            raise noted(TypeError("only integer tensors of a single element can be converted to an index"))
         return int(self.array.reshape(()))
 
     def __len__(self) -> int:
         if self.array.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
+            raise noted(TypeError("len() of a 0-d tensor"))
         return int(self.array.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
         if self.array.ndim == 0:
-            raise TypeError("iteration over a 0-d tensor")
+            raise noted(TypeError("iteration over a 0-d tensor"))
         return iter(ops.unbind(self, 0))
 
     def __reversed__(self) -> Tensor:
@@ -438,7 +455,9 @@ class Tensor(Methods):
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool, np.generic)):
             return bool(ops.any(self == element))
-        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+        raise noted(
+            RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+        )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = casting.numpy(self)
@@ -453,10 +472,12 @@ class Tensor(Methods):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if self.node is not None and needs_gradient(self):
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If "
-                "you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
-                "https://github.com/pytorch/pytorch/pull/103001"
+            raise noted(
+                RuntimeError(
+                    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If "
+                    "you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                    "https://github.com/pytorch/pytorch/pull/103001"
+                )
             )
         if id(self) in memo:
             return memo[id(self)]

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+import sys
+from types import FrameType
+from typing import Any, Final, TypeVar
 
 from livetape._tape.modes import state
 from livetape._tape.tensor import Node, TensorBase, shape_of
 from livetape.dtypes import SCALAR_TYPE
+
+# Floors above the operations: an error below them names the operation that they called.
+ABOVE_OPERATIONS: Final = ("livetape.nn.modules", "livetape.optim", "livetape.cli", "livetape.distributions")
+
+CO_VARARGS: Final = 4  # as in the standard library's inspect, which is slow to import
+CO_VARKEYWORDS: Final = 8
+
+E = TypeVar("E", bound=BaseException)
 
 
 def type_name(value: Any) -> str:
@@ -48,11 +58,71 @@ def binary_error(name: str, *values: Any) -> Exception:
 
 
 def note_call(error: BaseException, name: str, values: Any) -> None:
-    """Say in a note which operation failed, on what; the innermost operation speaks."""
+    """Say in a note which operation failed, on what, and at which line; the innermost operation speaks."""
     if any("livetape: in " in note for note in getattr(error, "__notes__", ())):
         return
-    shown = [f"{v.dtype!r}{list(shape_of(v))}" if isinstance(v, TensorBase) else repr(v)[:40] for v in values]
-    error.add_note(f"livetape: in {name}({', '.join(shown)})")
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and _of_livetape(frame):
+        frame = frame.f_back
+    error.add_note(_call_note(name, [_shown(value) for value in values], frame))
+
+
+def noted(error: E) -> E:
+    """An error about to be raised, with a note on the function of livetape that the program called.
+
+    The function is the outermost one below the modules, optimisers and command line: its name, its arguments with
+    dtypes and shapes, and the line of the program are all on the stack, so that no check must be given them.
+    """
+    if getattr(error, "__notes__", None):
+        return error
+    called: FrameType | None = None
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and _of_livetape(frame):
+        if called is None or not (_is_wrapper(frame) or frame.f_globals["__name__"].startswith(ABOVE_OPERATIONS)):
+            called = frame
+        frame = frame.f_back
+    if called is not None:
+        code = called.f_code
+        values = called.f_locals
+        first, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+        if code.co_flags & CO_VARARGS:
+            shown = [_shown(values.get(name)) for name in code.co_varnames[:first]]
+            shown += [_shown(value) for value in values.get(code.co_varnames[last], ())]
+            named = code.co_varnames[first:last]
+        else:
+            shown = []
+            named = code.co_varnames[:last]
+        shown += [f"{name}={_shown(values[name])}" for name in named if values.get(name) is not None]
+        error.add_note(_call_note(code.co_name, shown, frame))
+    return error
+
+
+def _is_wrapper(frame: FrameType) -> bool:
+    """Whether a function only passes its arguments on: the one inside has their names."""
+    code = frame.f_code
+    return code.co_argcount == 0 and bool(code.co_flags & CO_VARARGS and code.co_flags & CO_VARKEYWORDS)
+
+
+def _of_livetape(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__", "")
+    return bool(name.startswith("livetape.") or name == "livetape")
+
+
+def _shown(value: Any) -> str:
+    """A value in a note: tensors by dtype and shape."""
+    if isinstance(value, TensorBase):
+        return f"{value.dtype!r}{list(shape_of(value))}"
+    if isinstance(value, (list, tuple)) and any(isinstance(one, TensorBase) for one in value):
+        return f"[{', '.join([_shown(one) for one in value[:4]])}{', ...' if len(value) > 4 else ''}]"
+    try:
+        return repr(value)[:40]
+    except Exception:  # an object of the program's, whose repr fails
+        return f"<{type(value).__name__}>"
+
+
+def _call_note(name: str, shown: list[str], caller: FrameType | None) -> str:
+    where = f", called at {caller.f_code.co_filename}:{caller.f_lineno}" if caller is not None else ""
+    return f"livetape: in {name}({', '.join(shown)}){where}"
 
 
 def op_label(node: Node) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from livetape._tape.explain import argument_error
+from livetape._tape.explain import argument_error, noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import SCALAR_TYPE
 from livetape.kernels import activation as kernels
@@ -68,7 +68,7 @@ def _tensor(name: str, input: Any) -> Any:
     """``input``, or torch's TypeError if it is no tensor."""
     if isinstance(input, TensorBase):
         return input
-    raise argument_error(name, 0, input)
+    raise noted(argument_error(name, 0, input))
 
 
 # ---------------------------------------------------------------- leaky_relu
@@ -90,11 +90,13 @@ LEAKY_RELU = elementwise(
 
 def _leaky_relu_from_result(grad: Any, result: Any, negative_slope: float) -> Any:
     if negative_slope < 0:
-        raise RuntimeError(
-            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This "
-            "is caused by calling in-place forward function with a negative slope, please call out-of-place version "
-            "instead. File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place "
-            "leakRelu backward calculation with negative slope"
+        raise noted(
+            RuntimeError(
+                "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This "
+                "is caused by calling in-place forward function with a negative slope, please call out-of-place version "
+                "instead. File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place "
+                "leakRelu backward calculation with negative slope"
+            )
         )
     return LEAKY_RELU_BACKWARD.apply((grad, result, negative_slope))
 
@@ -141,7 +143,7 @@ HARDTANH = elementwise(
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """``input`` held between two values (source: ``torch.nn.functional.hardtanh``)."""
     if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
+        raise noted(ValueError("min_val cannot be greater than max_val"))
     if inplace:
         return hardtanh_(input, min_val, max_val)
     return HARDTANH.apply((_tensor("hardtanh", input), min_val, max_val))
@@ -235,13 +237,15 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     """``input`` moved towards 0 by ``lambd``, and not beyond (source: ``torch.nn.functional.softshrink``)."""
     kind = _tensor("softshrink", input).dtype
     if not kind.is_floating_point:
-        raise refuse("softshrink_check", kind.np)
+        raise noted(refuse("softshrink_check", kind.np))
     if not lambd >= 0:
         largest = {"float16": "65504", "float32": "3.40282e+38", "float64": "1.79769e+308"}.get(
             kind.name, "3.38953e+38"
         )
-        raise RuntimeError(
-            f"lambda must be in range [0, {largest}] for input dtype {SCALAR_TYPE[kind]}, but found {lambd:g}"
+        raise noted(
+            RuntimeError(
+                f"lambda must be in range [0, {largest}] for input dtype {SCALAR_TYPE[kind]}, but found {lambd:g}"
+            )
         )
     return SOFTSHRINK.apply((input, float(lambd)))
 
@@ -282,23 +286,29 @@ def prelu(input: Any, weight: Any) -> Any:
     Source: ``torch.nn.functional.prelu``.
     """
     if not isinstance(weight, TensorBase):
-        raise TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
+        raise noted(TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}"))
     weights: Any = weight
     kind, other = _tensor("prelu", input).dtype, weights.dtype
     if kind is not other:
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {SCALAR_TYPE[kind]} and {SCALAR_TYPE[other]}")
+        raise noted(
+            RuntimeError(f"prelu: Type promoting not supported. Got {SCALAR_TYPE[kind]} and {SCALAR_TYPE[other]}")
+        )
     size, count = shape_of(input), weight.array.size
     if count != 1:
         if not size:
-            raise RuntimeError("Not allow zero-dim input tensor.")
+            raise noted(RuntimeError("Not allow zero-dim input tensor."))
         channels = size[1] if len(size) > 1 else 1
         if channels != count:
-            raise RuntimeError(
-                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                f"{count} and channel size = {channels}."
+            raise noted(
+                RuntimeError(
+                    "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                    f"{count} and channel size = {channels}."
+                )
             )
     if weight.array.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.array.ndim}")
+        raise noted(
+            RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.array.ndim}")
+        )
     if len(size) > 1:
         weights = weights.view(1, count, *[1] * (len(size) - 2))
     elif not size and weights.array.ndim:

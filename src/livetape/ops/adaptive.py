@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error
+from livetape._tape.explain import argument_error, noted
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import FLOAT, SCALAR_TYPE, int64
 from livetape.kernels import pooling as kernels
@@ -76,7 +76,7 @@ def _with_defaults(output_size: Any, size: Any) -> Any:
     """None stands for the input's own size."""
     if isinstance(output_size, (tuple, list)):
         if len(size) <= len(output_size):
-            raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+            raise noted(ValueError(f"Input dimension should be at least {len(output_size) + 1}"))
         own = size[len(size) - len(output_size) :]
         return tuple([o if wanted is None else wanted for wanted, o in zip(output_size, own)])
     return output_size
@@ -86,36 +86,44 @@ def _size_argument(name: str, value: Any, dims: int) -> tuple[int, ...]:
     if is_integer(value):
         return (as_int(value),) * dims
     if not isinstance(value, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not {type(value).__name__}"
+        raise noted(
+            TypeError(
+                f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not {type(value).__name__}"
+            )
         )
     for at, number in enumerate(value):
         if not is_integer(number):
-            raise TypeError(
-                f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but found element "
-                f"of type {type(number).__name__} at pos {at}"
+            raise noted(
+                TypeError(
+                    f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but found element "
+                    f"of type {type(number).__name__} at pos {at}"
+                )
             )
     if len(value) != dims:
-        raise RuntimeError(
-            f"{name}: output_size must be {dims}"
-            if "avg" in name
-            else f"{name}(): internal error: output_size.size() must be {dims}"
+        raise noted(
+            RuntimeError(
+                f"{name}: output_size must be {dims}"
+                if "avg" in name
+                else f"{name}(): internal error: output_size.size() must be {dims}"
+            )
         )
     return tuple([as_int(number) for number in value])
 
 
 def _check_adaptive(name: str, input: Any, dims: int) -> None:
     if not isinstance(input, TensorBase):
-        raise argument_error(name, 0, input)
+        raise noted(argument_error(name, 0, input))
     size = input.array.shape
     if len(size) not in (dims + 1, dims + 2):
         colon = "" if "avg" in name else ":"
-        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got{colon} {list(size)}")
+        raise noted(RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got{colon} {list(size)}"))
     for axis in range(len(size) - dims, len(size)):
         if not size[axis]:
-            raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
-                f"has sizes {list(size)} with dimension {axis} being empty"
+            raise noted(
+                RuntimeError(
+                    f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
+                    f"has sizes {list(size)} with dimension {axis} being empty"
+                )
             )
 
 
@@ -126,12 +134,12 @@ def _adaptive_avg(dims: int, input: Any, output_size: Any) -> Any:
     out = _size_argument(name, output_size, dims)
     if any(o < 0 for o in out):
         shown = f"{out[0]}, " + ",".join(map(str, out[1:]))
-        raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}"
+        raise noted(
+            RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
         )
     _check_adaptive(name, input, dims)
     if input.dtype.category != FLOAT:
-        raise refuse(name, input.array.dtype)
+        raise noted(refuse(name, input.array.dtype))
     if out == (1,) * dims:
         return input.mean(tuple(range(-dims, 0)), keepdim=True)
     return _AVG[dims].apply((input, out))
@@ -149,17 +157,21 @@ def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
 
 def _one_size(name: str, input: Any, output_size: Any) -> int:
     if not isinstance(input, TensorBase):
-        raise argument_error(name, 0, input)
+        raise noted(argument_error(name, 0, input))
     if not is_integer(output_size):
         output_size = tuple(output_size)
         if len(output_size) != 1:
-            raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(output_size)})")
+            raise noted(
+                RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(output_size)})")
+            )
         output_size = output_size[0]
     ndim = input.array.ndim
     if ndim not in (2, 3):
-        raise RuntimeError(
-            f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' "
-            f"(while checking arguments for {name})"
+        raise noted(
+            RuntimeError(
+                f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' "
+                f"(while checking arguments for {name})"
+            )
         )
     return as_int(output_size)
 
@@ -178,11 +190,13 @@ def _adaptive_max(dims: int, input: Any, output_size: Any, return_indices: bool)
     _check_adaptive(name, input, dims)
     size = input.array.shape
     if any(o < 0 for o in out):
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension {next(o for o in out if o < 0)}: {[*size[:-dims], *out]}"
+        raise noted(
+            RuntimeError(
+                f"Trying to create tensor with negative dimension {next(o for o in out if o < 0)}: {[*size[:-dims], *out]}"
+            )
         )
     if input.dtype.category != FLOAT:
-        raise refuse(name, input.array.dtype)
+        raise noted(refuse(name, input.array.dtype))
     places = [kernels.adaptive_places(n, o) for n, o in zip(size[-dims:], out)]
     found = _MAX[dims].apply((input, places))
     return found if return_indices else found[0]
@@ -234,13 +248,15 @@ def _unpooled_size(size: Any, kernel: Any, stride: Any, padding: Any, output_siz
     if len(wanted) == dims + 2:
         wanted = wanted[2:]
     if len(wanted) != dims:
-        raise ValueError(
-            f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a "
-            f"length of '{len(wanted)}'"
+        raise noted(
+            ValueError(
+                f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a "
+                f"length of '{len(wanted)}'"
+            )
         )
     for axis, (n, d, s) in enumerate(zip(wanted, default, stride)):
         if not d - s < n < d + s:
-            raise ValueError(f'invalid output_size "{wanted}" (dim {axis} must be between {d - s} and {d + s})')
+            raise noted(ValueError(f'invalid output_size "{wanted}" (dim {axis} must be between {d - s} and {d + s})'))
     return wanted
 
 
@@ -249,23 +265,29 @@ def _unpool(dims: int, input: Any, indices: Any, kernel_size: Any, stride: Any, 
     step = kernel if stride is None else _numbers(stride, dims)
     out = _unpooled_size(tuple(shape_of(input)), kernel, step, _numbers(padding, dims), output_size)
     if indices.dtype is not int64:
-        raise RuntimeError(f"elements in indices should be type int64 but got: {SCALAR_TYPE[indices.dtype]}")
+        raise noted(RuntimeError(f"elements in indices should be type int64 but got: {SCALAR_TYPE[indices.dtype]}"))
     size = input.array.shape
     if len(size) not in (dims + 1, dims + 2):
-        raise RuntimeError(
-            f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a "
-            f"tensor with {len(size)} dimensions."
+        raise noted(
+            RuntimeError(
+                f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a "
+                f"tensor with {len(size)} dimensions."
+            )
         )
     if indices.array.shape != size:
-        raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(size)}) but got "
-            f"indices tensor with shape: {list(indices.array.shape)}"
+        raise noted(
+            RuntimeError(
+                f"Expected shape of indices to be same as that of the input tensor ({list(size)}) but got "
+                f"indices tensor with shape: {list(indices.array.shape)}"
+            )
         )
     places, count = indices.array, int(np.prod(out))
     bad = (places < 0) | (places >= count)
     if bad.any():
-        raise RuntimeError(
-            f"Found an invalid max index: {int(places[bad][0])} (output volumes are of size {'x'.join(map(str, out))})"
+        raise noted(
+            RuntimeError(
+                f"Found an invalid max index: {int(places[bad][0])} (output volumes are of size {'x'.join(map(str, out))})"
+            )
         )
     return _UNPOOL[dims].apply((input, indices, out))
 
@@ -306,7 +328,7 @@ def _fractional(
 ) -> Any:
     name = f"fractional_max_pool{dims}d"
     if output_size is None and output_ratio is None:
-        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        raise noted(ValueError(f"{name} requires specifying either an output_size or an output_ratio"))
     size = input.array.shape
     if output_size is None:
         ratio = (output_ratio,) * dims if not isinstance(output_ratio, (tuple, list)) else tuple(output_ratio)
@@ -314,8 +336,10 @@ def _fractional(
     else:
         out = _numbers(output_size, dims)
     if len(size) not in (dims + 1, dims + 2):
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-len(size)}, {len(size) - 1}], but got {-dims - 1})"
+        raise noted(
+            IndexError(
+                f"Dimension out of range (expected to be in range of [{-len(size)}, {len(size) - 1}], but got {-dims - 1})"
+            )
         )
     kernel = _numbers(kernel_size, dims)
     batch = size[0] if len(size) == dims + 2 else 1
@@ -325,7 +349,7 @@ def _fractional(
     words = ("time", "height", "width")[3 - dims :]
     for word, n, k, o in zip(words, size[-dims:], kernel, out):
         if o + k - 1 > n:
-            raise RuntimeError(f"{name}(): pool {word} {k} too large relative to input {word} {n}")
+            raise noted(RuntimeError(f"{name}(): pool {word} {k} too large relative to input {word} {n}"))
     places = []
     for at in range(dims):
         # torch's samples are for the last dimension first, in three dimensions for the first one first

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, from_array
 from livetape.dtypes import BOOL, FLOAT, INTEGER, boolean
@@ -54,25 +55,29 @@ def _is_bool(value: Any) -> bool:
 
 def _refuse_bool(input: Any, other: Any) -> None:
     if _is_bool(input) and _is_bool(other):
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-            "`logical_xor()` operator instead."
+        raise noted(
+            RuntimeError(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                "`logical_xor()` operator instead."
+            )
         )
     if _is_bool(input) or _is_bool(other):
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
-            "a mask, use the `~` or `logical_not()` operator instead."
+        raise noted(
+            RuntimeError(
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
+                "a mask, use the `~` or `logical_not()` operator instead."
+            )
         )
 
 
 def _check_alpha(name: str, input: Any, other: Any, alpha: Any) -> None:
     if not isinstance(alpha, (int, float, complex, np.number, np.bool_, TensorBase)):
-        raise TypeError(f"{name}(): argument 'alpha' must be Number, not {type(alpha).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'alpha' must be Number, not {type(alpha).__name__}"))
     kind = promote(name, input, other)
     if isinstance(alpha, bool) and kind is not boolean:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        raise noted(RuntimeError("Boolean alpha only supported for Boolean results."))
     if kind.category < FLOAT and isinstance(alpha, (float, complex)):
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        raise noted(RuntimeError("For integral input tensors, argument alpha must not be a floating point number."))
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
@@ -153,11 +158,11 @@ DIV = elementwise(
 
 def _floor_div(x: Any, y: Any) -> Any:
     if x.dtype.kind in "bc":
-        raise refuse("div_floor_cpu", x.dtype)
+        raise noted(refuse("div_floor_cpu", x.dtype))
     if x.dtype.kind == "f":
         return np.where(y == 0, np.true_divide(x, y), np.floor_divide(x, y)).astype(x.dtype)
     if not np.all(y):
-        raise RuntimeError("ZeroDivisionError")
+        raise noted(RuntimeError("ZeroDivisionError"))
     return np.floor_divide(x, y)
 
 
@@ -165,7 +170,7 @@ def _trunc_div(x: Any, y: Any) -> Any:
     if x.dtype.kind == "f":
         return np.trunc(np.true_divide(x, y))
     if not np.all(y):
-        raise RuntimeError("ZeroDivisionError")
+        raise noted(RuntimeError("ZeroDivisionError"))
     quotient = np.floor_divide(x, y)
     return quotient + ((quotient < 0) & (quotient * y != x))
 
@@ -209,7 +214,9 @@ def div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 def _check_rounding(mode: Any) -> None:
     if mode not in ("floor", "trunc"):
-        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'")
+        raise noted(
+            RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'")
+        )
 
 
 def true_divide(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -221,7 +228,7 @@ divide, divide_, true_divide_ = div, div_, div_
 
 
 def _no_floor_derivative(grad: Any) -> NoReturn:
-    raise RuntimeError("derivative for aten::floor_divide is not implemented")
+    raise noted(RuntimeError("derivative for aten::floor_divide is not implemented"))
 
 
 FLOOR_DIVIDE = elementwise(
@@ -252,9 +259,11 @@ reciprocal = unary(
 
 def _negative(x: Any) -> Any:
     if x.dtype.kind == "b":
-        raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
-            "mask, use the `~` or `logical_not()` operator instead."
+        raise noted(
+            RuntimeError(
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+                "mask, use the `~` or `logical_not()` operator instead."
+            )
         )
     return np.negative(x)
 
@@ -266,24 +275,24 @@ negative = neg
 def positive(input: Any) -> Any:
     """The tensor itself (source: ``torch.positive``)."""
     if input.dtype is boolean:
-        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+        raise noted(RuntimeError("The `+` operator, on a bool tensor is not supported."))
     return input
 
 
 # ---------------------------------------------------------------- remainders
 def _remainder(x: Any, y: Any) -> Any:
     if x.dtype.kind in "iu" and not np.all(y):
-        raise RuntimeError("ZeroDivisionError")
+        raise noted(RuntimeError("ZeroDivisionError"))
     if x.dtype.kind in "bc":
-        raise refuse("remainder_cpu", x.dtype)
+        raise noted(refuse("remainder_cpu", x.dtype))
     return np.remainder(x, y)
 
 
 def _fmod(x: Any, y: Any) -> Any:
     if x.dtype.kind in "iu" and not np.all(y):
-        raise RuntimeError("ZeroDivisionError")
+        raise noted(RuntimeError("ZeroDivisionError"))
     if x.dtype.kind in "bc":
-        raise refuse("fmod_cpu", x.dtype)
+        raise noted(refuse("fmod_cpu", x.dtype))
     return np.fmod(x, y)
 
 
@@ -425,7 +434,7 @@ POW_BASE = elementwise(
 def _pow_row(input: Any, exponent: Any) -> Any:
     if not isinstance(exponent, TensorBase):
         if type(exponent) is int and exponent < 0 and isinstance(input, TensorBase) and input.dtype.category == INTEGER:
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
+            raise noted(RuntimeError("Integers to negative integer powers are not allowed."))
         return POW_NUMBER
     return POW if isinstance(input, TensorBase) else POW_BASE
 

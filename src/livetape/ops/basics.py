@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, primitives, rebase_history
@@ -140,9 +141,11 @@ def _strided(self: Any, size: Any, stride: Any, storage_offset: int) -> Any:
     if all(size):
         end = first + (sum((n - 1) * s for n, s in zip(size, stride)) + 1) * itemsize
         if end > owner.nbytes and min(stride, default=0) >= 0:
-            raise RuntimeError(
-                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {first // itemsize}, and itemsize "
-                f"{itemsize} requiring a storage size of {end} are out of bounds for storage of size {owner.nbytes}"
+            raise noted(
+                RuntimeError(
+                    f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {first // itemsize}, and itemsize "
+                    f"{itemsize} requiring a storage size of {end} are out of bounds for storage of size {owner.nbytes}"
+                )
             )
     return np.ndarray(size, self.dtype, owner, first, [s * itemsize for s in stride])
 
@@ -257,7 +260,7 @@ COPY = row(
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy the elements of ``src``, broadcast and cast, into this tensor (source: ``torch.Tensor.copy_``)."""
     if not isinstance(src, TensorBase):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        raise noted(TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"))
     if state.interposed != 0:
         return interpose(COPY, (self, src), {"inplace": True}, _copy_plain)
     return _copy_plain(self, src)
@@ -273,7 +276,7 @@ def _copy_plain(self: Any, src: Any) -> Any:
         try:
             source = np.broadcast_to(source, shape)
         except ValueError:
-            raise expand_error(shape_of(src), shape) from None
+            raise noted(expand_error(shape_of(src), shape)) from None
     if source.dtype.kind == "c" and self.array.dtype.kind != "c":
         source = source.real
     node = COPY.node_for((self, src), self.dtype) if recording else None

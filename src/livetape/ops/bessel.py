@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.kernels.special import late, real_function, scipy_function
 from livetape.ops.refuse import invalid
@@ -86,12 +87,14 @@ def _polynomial(name: str, value: Callable[[Any, Any], Any], doc: str) -> Any:
         if out is not None:
             return into(out, function, input, n)
         if not (isinstance(input, TensorBase) or isinstance(n, TensorBase)):
-            raise invalid(
-                "special_" + name,
-                (input, n),
-                "(Tensor x, Tensor n, *, Tensor out = None)",
-                "(Number x, Tensor n, *, Tensor out = None)",
-                "(Tensor x, Number n, *, Tensor out = None)",
+            raise noted(
+                invalid(
+                    "special_" + name,
+                    (input, n),
+                    "(Tensor x, Tensor n, *, Tensor out = None)",
+                    "(Number x, Tensor n, *, Tensor out = None)",
+                    "(Tensor x, Number n, *, Tensor out = None)",
+                )
             )
         return op.call2(input, n)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from livetape import dtypes
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape._tape.views import needs_gradient
 from livetape.device import device as device_type
@@ -43,13 +44,15 @@ def to(
             if rest and (isinstance(rest[0], dtypes.dtype) or rest[0] is None):
                 dtype = rest.pop(0)
         else:
-            raise TypeError(
-                "to() received an invalid combination of arguments - got "
-                f"({type(first).__name__}), but expected one of:\n * (torch.device device = None, torch.dtype dtype "
-                "= None, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
-                "None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
-                "torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool "
-                "copy = False, *, torch.memory_format memory_format = None)\n"
+            raise noted(
+                TypeError(
+                    "to() received an invalid combination of arguments - got "
+                    f"({type(first).__name__}), but expected one of:\n * (torch.device device = None, torch.dtype dtype "
+                    "= None, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
+                    "None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
+                    "torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool "
+                    "copy = False, *, torch.memory_format memory_format = None)\n"
+                )
             )
         if len(rest) > 1:
             copy = rest[1]
@@ -112,7 +115,7 @@ def type_(input: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: A
         return type_name(input)
     if isinstance(dtype, str):
         if dtype not in _BY_TYPE:
-            raise ValueError(f"invalid type: '{dtype}'")
+            raise noted(ValueError(f"invalid type: '{dtype}'"))
         dtype = _BY_TYPE[dtype]
     elif not isinstance(dtype, dtypes.dtype):
         dtype = dtype.dtype  # a legacy tensor class, such as torch.FloatTensor
@@ -147,9 +150,11 @@ def is_contiguous(input: Any, memory_format: Any = None) -> bool:
 def numpy(input: Any, *, force: bool = False) -> Any:
     """The tensor's memory as an ndarray (source: ``torch.Tensor.numpy``)."""
     if needs_gradient(input) and not force:
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        raise noted(
+            RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        )
     if input.dtype is dtypes.bfloat16:
-        raise TypeError("Got unsupported ScalarType BFloat16")
+        raise noted(TypeError("Got unsupported ScalarType BFloat16"))
     return input.array
 
 
@@ -157,7 +162,7 @@ def item(input: Any) -> Any:
     """The only element as a Python number (source: ``torch.Tensor.item``)."""
     array = input.array
     if array.size != 1:
-        raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+        raise noted(RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar"))
     return float(array.reshape(())) if array.dtype.kind == "V" else array.item()
 
 
@@ -176,9 +181,11 @@ def data_ptr(input: Any) -> int:
 def set_data(input: Any, new: Any) -> None:
     """Give a tensor the memory of another (the setter of ``Tensor.data``)."""
     if not isinstance(new, TensorBase):
-        raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        raise noted(TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}"))
     if input.recorded and new.dtype.category < dtypes.FLOAT:
-        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        raise noted(
+            RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        )
     input.array = new.array
     input.dtype = new.dtype
     input._size = shape_of(new)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, from_array
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, of_numpy, uint8
@@ -39,7 +40,7 @@ def _where(condition: Any, self: Any, other: Any) -> Any:
     try:
         return choose(condition, self, other)
     except ValueError:
-        raise _shapes_error(condition, self, other) from None
+        raise noted(_shapes_error(condition, self, other)) from None
 
 
 def _shapes_error(*arrays: Any) -> RuntimeError:
@@ -98,12 +99,14 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     if out is not None:
         return into(out, where, condition, input, other)
     if not isinstance(condition, TensorBase) or input is None or other is None:
-        raise invalid("where", [v for v in (condition, input, other) if v is not None], *_WHERE)
+        raise noted(invalid("where", [v for v in (condition, input, other) if v is not None], *_WHERE))
     if condition.dtype.category != BOOL:
         if condition.dtype is not uint8:
-            raise RuntimeError(
-                "where expected condition to be a boolean tensor, but got a tensor with dtype "
-                f"{SCALAR_TYPE[condition.dtype]}"
+            raise noted(
+                RuntimeError(
+                    "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                    f"{SCALAR_TYPE[condition.dtype]}"
+                )
             )
         warnings.warn(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
@@ -175,7 +178,7 @@ def _extreme(name: str, ufunc: Any, doc: str, **formulas: Any) -> Any:
         if not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
             must_be_tensors(name, input=input, other=other)
         if input.dtype.category == COMPLEX or other.dtype.category == COMPLEX:
-            raise RuntimeError(f"{name} not implemented for complex tensors.")
+            raise noted(RuntimeError(f"{name} not implemented for complex tensors."))
         return call(input, other)
 
     function.__name__ = function.__qualname__ = name
@@ -314,11 +317,11 @@ def _numbers(name: str, label: str, self: Any, *bounds: Any) -> Any:
     """The dtype of the result for bounds that are numbers, checked."""
     kind = self.dtype
     if kind.category == COMPLEX:
-        raise NotImplementedError("clamp is not supported for complex types")
+        raise noted(NotImplementedError("clamp is not supported for complex types"))
     if kind.category != FLOAT:
         kind = promote(name, self, *[b for b in bounds if b is not None])
         if kind.category == BOOL:
-            raise unsupported(label, self.array)
+            raise noted(unsupported(label, self.array))
     for bound in bounds:
         if bound is not None:
             check_fits(kind, bound)
@@ -327,10 +330,10 @@ def _numbers(name: str, label: str, self: Any, *bounds: Any) -> Any:
 
 def _tensors(name: str, label: str, self: Any, *bounds: Any) -> None:
     if self.dtype.category == COMPLEX:
-        raise NotImplementedError("clamp is not supported for complex types")
+        raise noted(NotImplementedError("clamp is not supported for complex types"))
     for bound in bounds:
         if isinstance(bound, TensorBase) and bound.dtype.category == COMPLEX:
-            raise NotImplementedError(f"\"{label}_cpu\" not implemented for '{SCALAR_TYPE[bound.dtype]}'")
+            raise noted(NotImplementedError(f"\"{label}_cpu\" not implemented for '{SCALAR_TYPE[bound.dtype]}'"))
 
 
 def _planned(name: str, self: Any, min: Any, max: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -344,13 +347,13 @@ def _planned(name: str, self: Any, min: Any, max: Any) -> tuple[Any, tuple[Any, 
         elif isinstance(min, TensorBase) and isinstance(max, TensorBase):
             row_, values = CLAMP_TENSORS, (min, max)
             if self.dtype.category == min.dtype.category == max.dtype.category == BOOL:
-                raise unsupported("clamp", self.array)
+                raise noted(unsupported("clamp", self.array))
         else:
-            raise invalid(name, (self, min, max), *_CLAMP)
+            raise noted(invalid(name, (self, min, max), *_CLAMP))
         _tensors("clamp", "minimum" if min is None else "maximum", self, *values)
         return row_, values
     if min is None and max is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+        raise noted(RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None"))
     return CLAMP, (min, max)
 
 
@@ -398,7 +401,7 @@ def _check_clamp(name: str, input: Any, *bounds: Any) -> None:
                 break
         else:
             return
-    raise invalid(name, [v for v in (input, *bounds) if v is not None], *_CLAMP)
+    raise noted(invalid(name, [v for v in (input, *bounds) if v is not None], *_CLAMP))
 
 
 _CLAMP = (
@@ -418,9 +421,11 @@ def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
 
 def _same_kind(self: Any, kind: dtype) -> None:
     if kind is not self.dtype:
-        raise RuntimeError(
-            f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type "
-            f"{CXX_NAME.get(self.dtype.name, SCALAR_TYPE[self.dtype])}"
+        raise noted(
+            RuntimeError(
+                f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type "
+                f"{CXX_NAME.get(self.dtype.name, SCALAR_TYPE[self.dtype])}"
+            )
         )
 
 
@@ -430,7 +435,7 @@ def _one_sided(name: str, number: Any, tensor: Any, self: Any, bound: Any, inpla
         _tensors(name, "maximum" if name == "clamp_min" else "minimum", self, bound)
         return tensor.inplace(self, bound) if inplace else tensor.apply((self, bound))
     if isinstance(bound, complex):
-        raise NotImplementedError("clamp is not supported for complex types")
+        raise noted(NotImplementedError("clamp is not supported for complex types"))
     kind = _numbers(name, name + "_scalar", self, bound)
     if inplace:
         _same_kind(self, kind)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, boolean, dtype
 from livetape.kernels import pairs
@@ -164,12 +165,14 @@ def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_sel
         if isinstance(other, TensorBase):
             return (tensors if isinstance(input, TensorBase) else of_number).call2(input, other)
         if not isinstance(input, TensorBase):
-            raise invalid(
-                name,
-                (input, other),
-                "(Tensor input, Tensor other, *, Tensor out = None)",
-                "(Number self, Tensor other, *, Tensor out = None)",
-                "(Tensor input, Number other, *, Tensor out = None)",
+            raise noted(
+                invalid(
+                    name,
+                    (input, other),
+                    "(Tensor input, Tensor other, *, Tensor out = None)",
+                    "(Number self, Tensor other, *, Tensor out = None)",
+                    "(Tensor input, Number other, *, Tensor out = None)",
+                )
             )
         return by_number.call2(input, other)
 
@@ -236,11 +239,13 @@ def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, copysign, input, other)
     if not isinstance(input, TensorBase):
-        raise invalid(
-            "copysign",
-            (input, other),
-            "(Tensor input, Tensor other, *, Tensor out = None)",
-            "(Tensor input, Number other, *, Tensor out = None)",
+        raise noted(
+            invalid(
+                "copysign",
+                (input, other),
+                "(Tensor input, Tensor other, *, Tensor out = None)",
+                "(Tensor input, Number other, *, Tensor out = None)",
+            )
         )
     return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER).call2(input, other)
 
@@ -274,7 +279,7 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
         return into(out, ldexp, input, other)
     must_be_tensors("ldexp", input=input, other=other)
     if other.dtype is boolean:
-        raise unsupported("ldexp", other.array, "_cpu_exp")
+        raise noted(unsupported("ldexp", other.array, "_cpu_exp"))
     return LDEXP.call2(input, other)
 
 
@@ -282,9 +287,9 @@ def ldexp_(self: Any, other: Any) -> Any:
     """In-place `ldexp`."""
     must_be_tensors("ldexp_", input=self, other=other)
     if self.dtype.category < FLOAT:
-        raise RuntimeError(f"ldexp can't be cast to the desired output type {SCALAR_TYPE[self.dtype]}")
+        raise noted(RuntimeError(f"ldexp can't be cast to the desired output type {SCALAR_TYPE[self.dtype]}"))
     if other.dtype is boolean:
-        raise unsupported("ldexp", other.array, "_cpu_exp")
+        raise noted(unsupported("ldexp", other.array, "_cpu_exp"))
     return LDEXP.inplace(self, other)
 
 
@@ -295,7 +300,7 @@ lcm = _pair("lcm", pairs.integers("lcm", np.lcm), "The least common multiple.")
 
 # ---------------------------------------------------------------- steps
 def _not_differentiable(grad: Any) -> NoReturn:
-    raise RuntimeError("derivative for aten::heaviside is not implemented")
+    raise noted(RuntimeError("derivative for aten::heaviside is not implemented"))
 
 
 HEAVISIDE = elementwise(
@@ -312,9 +317,9 @@ HEAVISIDE = elementwise(
 def _check_heaviside(name: str, input: Any, values: Any) -> None:
     must_be_tensors(name, input=input, values=values)
     if input.dtype.category == COMPLEX or values.dtype.category == COMPLEX:
-        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+        raise noted(RuntimeError("heaviside is not yet implemented for complex tensors."))
     if input.dtype is not values.dtype:
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+        raise noted(RuntimeError("heaviside is not yet implemented for tensors with different dtypes."))
 
 
 def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
@@ -361,25 +366,27 @@ def _other_kind(argument: str, kind: dtype, value: Any) -> RuntimeError:
 def _lerp_row(name: str, input: Any, end: Any, weight: Any) -> Any:
     tensors = isinstance(input, TensorBase) and isinstance(end, TensorBase)
     if not tensors or not isinstance(weight, (TensorBase, int, float, complex, np.number, np.bool_)):
-        raise invalid(
-            name,
-            (input, end, weight),
-            "(Tensor input, Tensor end, Tensor weight, *, Tensor out = None)",
-            "(Tensor input, Tensor end, Number weight, *, Tensor out = None)",
+        raise noted(
+            invalid(
+                name,
+                (input, end, weight),
+                "(Tensor input, Tensor end, Tensor weight, *, Tensor out = None)",
+                "(Tensor input, Tensor end, Number weight, *, Tensor out = None)",
+            )
         )
     kind = input.dtype
     if end.dtype is not kind:
-        raise _other_kind("end", kind, end)
+        raise noted(_other_kind("end", kind, end))
     if isinstance(weight, TensorBase):
         if weight.dtype is not kind and weight.array.ndim:
-            raise _other_kind("weight", kind, weight)
+            raise noted(_other_kind("weight", kind, weight))
         if kind.category < FLOAT and weight.dtype.category < FLOAT:
-            raise NotImplementedError(f"\"lerp_kernel_tensor\" not implemented for '{SCALAR_TYPE[kind]}'")
+            raise noted(NotImplementedError(f"\"lerp_kernel_tensor\" not implemented for '{SCALAR_TYPE[kind]}'"))
         return LERP
     if kind.category < FLOAT:
-        raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{SCALAR_TYPE[kind]}'")
+        raise noted(NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{SCALAR_TYPE[kind]}'"))
     if isinstance(weight, complex) and kind.category == FLOAT:
-        raise does_not_fit(kind)
+        raise noted(does_not_fit(kind))
     return LERP_NUMBER
 
 
@@ -447,7 +454,7 @@ def _fused(name: str, op: Any, doc: str) -> Any:
             input, tensor1, tensor2 = given
         must_be_tensors(label, input=input, tensor1=tensor1, tensor2=tensor2)
         if name == "addcdiv" and tensor1.dtype.category <= INTEGER and tensor2.dtype.category <= INTEGER:
-            raise RuntimeError(_INTEGER_DIVISION)
+            raise noted(RuntimeError(_INTEGER_DIVISION))
         return input, tensor1, tensor2, value
 
     def function(input: Any, tensor1: Any, tensor2: Any, *last: Any, value: Any = 1, out: Any = None) -> Any:

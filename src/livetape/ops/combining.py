@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import SCALAR_TYPE
 from livetape.kernels.scatter import reduce_along, reduce_at_key
@@ -112,7 +113,7 @@ def _scatter_reduce_values(
 ) -> tuple[Any, ...]:
     need_tensor(name, src, "src", 3)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+        raise noted(RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"))
     return input, check_scatter("scatter", input, dim, index, src), index, src, reduce, include_self
 
 
@@ -166,16 +167,22 @@ def _index_reduce_values(
         warnings.warn("index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=3)
     at = index_dim(name, input, dim, index)
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+        raise noted(
+            RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+        )
     if source.dtype is not input.dtype:
-        raise RuntimeError(
-            "index_reduce_(): self and source expected to have the same dtype, but got (self) "
-            f"{SCALAR_TYPE[input.dtype]} and (source) {SCALAR_TYPE[source.dtype]}"
+        raise noted(
+            RuntimeError(
+                "index_reduce_(): self and source expected to have the same dtype, but got (self) "
+                f"{SCALAR_TYPE[input.dtype]} and (source) {SCALAR_TYPE[source.dtype]}"
+            )
         )
     given, have = index.array.size, count_of(shape_of(source), at)
     if given != have:
-        raise RuntimeError(
-            f"index_reduce_(): Number of indices ({given}) should be equal to source.size(dim) ({have}), for dim: {at}"
+        raise noted(
+            RuntimeError(
+                f"index_reduce_(): Number of indices ({given}) should be equal to source.size(dim) ({have}), for dim: {at}"
+            )
         )
     check_range(index.array, count_of(shape_of(input), at), None, RuntimeError, at)
     return input, at, index, source, reduce, include_self

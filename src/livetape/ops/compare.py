@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import binary_error
+from livetape._tape.explain import binary_error, noted
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
@@ -42,13 +42,13 @@ def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
         if out is not None:
             return into(out, function, input, other)
         if not isinstance(input, TensorBase):
-            raise invalid(name, (input, other), *_SIGNATURES)
+            raise noted(invalid(name, (input, other), *_SIGNATURES))
         if ordered and (input.dtype.category == COMPLEX or _is_complex(other)):
             _refuse_complex(name, input, other)
         try:
             return call(input, other)
         except TypeError:
-            raise invalid(name, (input, other), *_SIGNATURES) from None
+            raise noted(invalid(name, (input, other), *_SIGNATURES)) from None
 
     def inplace(self: Any, other: Any) -> Any:
         if ordered and (self.dtype.category == COMPLEX or _is_complex(other)):
@@ -56,7 +56,7 @@ def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
         try:
             return (op if isinstance(other, TensorBase) else number).inplace(self, other)
         except TypeError:
-            raise invalid(name + "_", (other,), "(Tensor other)", "(Number other)") from None
+            raise noted(invalid(name + "_", (other,), "(Tensor other)", "(Number other)")) from None
 
     return _named(function, inplace, name, doc, op)
 
@@ -72,7 +72,7 @@ def _is_complex(value: Any) -> bool:
 
 
 def _refuse_complex(name: str, input: Any, other: Any) -> None:
-    raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{SCALAR_TYPE[promote(name, input, other)]}'")
+    raise noted(NotImplementedError(f"\"{name}_cpu\" not implemented for '{SCALAR_TYPE[promote(name, input, other)]}'"))
 
 
 eq = _comparison("eq", np.equal, "Whether corresponding elements are equal.", False)
@@ -116,14 +116,14 @@ def _on_bits(name: str, kernel: Any, doc: str, label: str) -> Any:
         try:
             return call(input, other)
         except (TypeError, AttributeError) as error:
-            raise _unsupported(name, label, error, (input, other)) from None
+            raise noted(_unsupported(name, label, error, (input, other))) from None
 
     def inplace(self: Any, other: Any) -> Any:
         check_result(name, self, other)
         try:
             return change(self, other)
         except TypeError as error:
-            raise _unsupported(name + "_", label, error, (self, other)) from None
+            raise noted(_unsupported(name + "_", label, error, (self, other))) from None
 
     return _named(function, inplace, name, doc, plain.row)
 
@@ -131,7 +131,7 @@ def _on_bits(name: str, kernel: Any, doc: str, label: str) -> Any:
 def _shift(ufunc: Any, label: str) -> Any:
     def kernel(self: Any, other: Any) -> Any:
         if self.dtype.kind == "b":  # NumPy makes int8 of it
-            raise unsupported(label, self)
+            raise noted(unsupported(label, self))
         return ufunc(self, other)
 
     return kernel
@@ -155,7 +155,7 @@ def _invert(self: Any) -> Any:
     try:
         return np.invert(self)
     except TypeError:
-        raise unsupported("bitwise_not", self) from None
+        raise noted(unsupported("bitwise_not", self)) from None
 
 
 bitwise_not = unary("bitwise_not", _invert, "All bits turned; for bool, the opposite.", promote="same")
@@ -202,7 +202,7 @@ def _test(name: str, kernel: Any, doc: str, out: bool = False) -> Any:
 def _signed_infinity(name: str, ufunc: Any) -> Any:
     def kernel(self: Any) -> Any:
         if self.dtype.kind == "c":
-            raise RuntimeError(f"{name} does not support complex inputs.")
+            raise noted(RuntimeError(f"{name} does not support complex inputs."))
         return ufunc(self, self.dtype.type(0)) & np.isinf(self)
 
     return kernel
@@ -243,10 +243,10 @@ CLOSE = elementwise(
 def _check_close(name: str, input: Any, other: Any, rtol: Any, atol: Any) -> tuple[float, float]:
     must_be_tensors(name, input=input, other=other)
     if input.dtype is not other.dtype:
-        raise RuntimeError(f"{SCALAR_TYPE[input.dtype]} did not match {SCALAR_TYPE[other.dtype]}")
+        raise noted(RuntimeError(f"{SCALAR_TYPE[input.dtype]} did not match {SCALAR_TYPE[other.dtype]}"))
     for label, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
-            raise RuntimeError(f"{label} must be greater than or equal to zero, but got {_short(value)}")
+            raise noted(RuntimeError(f"{label} must be greater than or equal to zero, but got {_short(value)}"))
     return float(rtol), float(atol)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import broadcast_error, note_call
+from livetape._tape.explain import broadcast_error, note_call, noted
 from livetape._tape.tensor import DEFAULT, IN_FUNCTION, shape_of
 from livetape.dtypes import COMPLEX, SCALAR_TYPE, complex64, complex128, dtype, float16, float32, float64
 from livetape.ops.basics import conj, storage_offset, sum_to
@@ -65,7 +65,7 @@ def view_as_real(input: Any) -> Any:
     """
     must_be_tensors("view_as_real", input=input)
     if input.dtype.category != COMPLEX:
-        raise RuntimeError("view_as_real is only supported for complex tensors")
+        raise noted(RuntimeError("view_as_real is only supported for complex tensors"))
     return _retyped(VIEW_AS_REAL.apply((input,)), input.dtype.to_real())
 
 
@@ -74,21 +74,23 @@ def view_as_complex(input: Any) -> Any:
     must_be_tensors("view_as_complex", input=input)
     kind = input.dtype
     if kind not in _COMPLEX:
-        raise RuntimeError(
-            "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
-            f"scalar type: {SCALAR_TYPE[kind]}"
+        raise noted(
+            RuntimeError(
+                "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+                f"scalar type: {SCALAR_TYPE[kind]}"
+            )
         )
     array = input.array
     if array.ndim == 0:
-        raise RuntimeError("Input tensor must have one or more dimensions")
+        raise noted(RuntimeError("Input tensor must have one or more dimensions"))
     if array.shape[-1] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2")
+        raise noted(RuntimeError("Tensor must have a last dimension of size 2"))
     if array.size and array.strides[-1] != array.itemsize:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
+        raise noted(RuntimeError("Tensor must have a last dimension with stride 1"))
     if array.size and any(stride % (2 * array.itemsize) for stride in array.strides[:-1]):
-        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+        raise noted(RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension"))
     if storage_offset(input) % 2:
-        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+        raise noted(RuntimeError("Tensor must have a storage_offset divisible by 2"))
     return _retyped(VIEW_AS_COMPLEX.apply((input,)), _COMPLEX[kind])
 
 
@@ -104,7 +106,7 @@ def imag(input: Any) -> Any:
     """The imaginary parts, a view (source: ``torch.imag``)."""
     must_be_tensors("imag", input=input)
     if input.dtype.category != COMPLEX:
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        raise noted(RuntimeError("imag is not implemented for tensors with non-complex dtypes."))
     return SELECT.apply((view_as_real(input), input.array.ndim, 1))
 
 
@@ -154,14 +156,18 @@ def _check_parts(name: str, first: Any, second: Any, names: tuple[str, str]) -> 
     must_be_tensors(name, **{names[0]: first, names[1]: second})
     for part in (first, second):
         if part.dtype not in _COMPLEX and part.dtype is not float16:
-            raise RuntimeError(
-                "Expected both inputs to be Half, Float or Double tensors but got "
-                f"{SCALAR_TYPE[first.dtype]} and {SCALAR_TYPE[second.dtype]}"
+            raise noted(
+                RuntimeError(
+                    "Expected both inputs to be Half, Float or Double tensors but got "
+                    f"{SCALAR_TYPE[first.dtype]} and {SCALAR_TYPE[second.dtype]}"
+                )
             )
     if first.dtype is not second.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {SCALAR_TYPE[first.dtype]} but got scalar type "
-            f"{SCALAR_TYPE[second.dtype]} for second argument"
+        raise noted(
+            RuntimeError(
+                f"Expected object of scalar type {SCALAR_TYPE[first.dtype]} but got scalar type "
+                f"{SCALAR_TYPE[second.dtype]} for second argument"
+            )
         )
     _ = first.dtype.to_complex().np  # complex32 is an error
     try:

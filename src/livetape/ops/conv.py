@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape.kernels import convolution as kernels
 from livetape.ops.conv_options import check_shapes, check_types, expanded, other_dims, prepared
 from livetape.ops.padding import constant_pad_nd
@@ -135,7 +136,7 @@ def convolution(
     """Any convolution of a batch (source: ``torch.convolution``)."""
     dims = weight.array.ndim - 2
     if dims < 1:
-        raise RuntimeError("weight should have at least three dimensions")
+        raise noted(RuntimeError("weight should have at least three dimensions"))
     stride, padding, dilation, output_padding = (
         expanded(tuple(value), dims, name)
         for name, value in (
@@ -170,11 +171,11 @@ def _named_padding(padding: str, input: Any, weight: Any, stride: Any, dilation:
     if padding == "valid":
         return input, (0,)
     if padding != "same":
-        raise RuntimeError(f"Invalid padding string: '{padding}'")
+        raise noted(RuntimeError(f"Invalid padding string: '{padding}'"))
     if any(s != 1 for s in stride):
-        raise RuntimeError("padding='same' is not supported for strided convolutions")
+        raise noted(RuntimeError("padding='same' is not supported for strided convolutions"))
     if weight.array.ndim != input.array.ndim:
-        raise other_dims(input.array.shape, weight.array.shape)
+        raise noted(other_dims(input.array.shape, weight.array.shape))
     kernel = weight.array.shape[2:]
     dilation = expanded(dilation, len(kernel), "dilation")
     total = [d * (k - 1) for d, k in zip(dilation, kernel)]
@@ -254,7 +255,9 @@ def _transposed(
             for what, numbers in (("output_padding", around), ("stride", step), ("dilation", spread))
             for axis, n in zip(axes, numbers)
         ]
-        raise RuntimeError("output padding must be smaller than either stride or dilation, but got " + " ".join(words))
+        raise noted(
+            RuntimeError("output padding must be smaller than either stride or dilation, but got " + " ".join(words))
+        )
     result = convolution(
         batch,
         weight,

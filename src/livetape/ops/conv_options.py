@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import SCALAR_TYPE, boolean
 from livetape.kernels.select import refuse
@@ -36,9 +37,11 @@ def expanded(value: tuple[int, ...], dims: int, name: str) -> tuple[int, ...]:
     if len(value) == 1:
         return value * dims
     if len(value) != dims:
-        raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {dims} values to match the "
-            f"convolution dimensions, but got {name}={list(value)}"
+        raise noted(
+            RuntimeError(
+                f"expected {name} to be a single integer value or a list of {dims} values to match the "
+                f"convolution dimensions, but got {name}={list(value)}"
+            )
         )
     return value
 
@@ -47,18 +50,20 @@ def prepared(name: str, dims: int, input: Any, weight: Any, bias: Any, transpose
     """Check the arguments as torch does: (batched input, whether it was not batched, the numbers as tuples)."""
     given = (input, weight) if bias is None else (input, weight, bias)
     if not all(isinstance(value, TensorBase) for value in given):
-        raise _no_form(name, input, weight, bias, transposed, numbers)
+        raise noted(_no_form(name, input, weight, bias, transposed, numbers))
     found: dict[str, Any] = {}
     for key, value in numbers.items():
         whole = value if isinstance(value, str) and key == "padding" and not transposed else _tuple(value)
         if whole is None:
-            raise _no_form(name, input, weight, bias, transposed, numbers)
+            raise noted(_no_form(name, input, weight, bias, transposed, numbers))
         found[key] = whole * dims if type(value) is int and key != "groups" else whole
     ndim = input.array.ndim
     if ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(
-            f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input "
-            f"of size: {list(input.array.shape)}"
+        raise noted(
+            RuntimeError(
+                f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input "
+                f"of size: {list(input.array.shape)}"
+            )
         )
     single = ndim == dims + 1
     return (input.unsqueeze(0) if single else input), single, found
@@ -95,51 +100,61 @@ def check_shapes(
 ) -> None:
     size, kernel = list(input.array.shape), list(weight.array.shape)
     if groups <= 0:
-        raise RuntimeError("non-positive groups is not supported")
+        raise noted(RuntimeError("non-positive groups is not supported"))
     if any(p < 0 for p in padding):
-        raise RuntimeError("negative padding is not supported")
+        raise noted(RuntimeError("negative padding is not supported"))
     if any(s <= 0 for s in stride):
-        raise RuntimeError("non-positive stride is not supported")
+        raise noted(RuntimeError("non-positive stride is not supported"))
     if any(p < 0 for p in output_padding):
-        raise RuntimeError("negative output_padding is not supported")
+        raise noted(RuntimeError("negative output_padding is not supported"))
     if len(kernel) != len(size):
-        raise other_dims(size, kernel)
+        raise noted(other_dims(size, kernel))
     if kernel[0] < groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got "
-            f"weight of size {kernel} instead"
+        raise noted(
+            RuntimeError(
+                f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got "
+                f"weight of size {kernel} instead"
+            )
         )
     if kernel[0] % groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but "
-            f"got weight of size [{kernel}] instead"
+        raise noted(
+            RuntimeError(
+                f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but "
+                f"got weight of size [{kernel}] instead"
+            )
         )
     channels = kernel[0] if transposed else kernel[1] * groups
     outputs = kernel[1] * groups if transposed else kernel[0]
     if size[1] != channels:
         kind = "transposed=1" if transposed else f"groups={groups}"
-        raise RuntimeError(
-            f"Given {kind}, weight of size {kernel}, expected input{size} to have {channels} channels, "
-            f"but got {size[1]} channels instead"
+        raise noted(
+            RuntimeError(
+                f"Given {kind}, weight of size {kernel}, expected input{size} to have {channels} channels, "
+                f"but got {size[1]} channels instead"
+            )
         )
     if bias is not None and bias.array.shape != (outputs,):
         kind = "Given transposed=1, " if transposed else "Given "
-        raise RuntimeError(
-            f"{kind}weight of size {kernel}, expected bias to be 1-dimensional with {outputs} elements, "
-            f"but got bias of size {list(bias.array.shape)} instead"
+        raise noted(
+            RuntimeError(
+                f"{kind}weight of size {kernel}, expected bias to be 1-dimensional with {outputs} elements, "
+                f"but got bias of size {list(bias.array.shape)} instead"
+            )
         )
     if any(d < 0 for d in dilation):
-        raise RuntimeError("dilation should be greater than zero")
+        raise noted(RuntimeError("dilation should be greater than zero"))
     if not all(dilation):
-        raise RuntimeError("non-positive dilation is not supported")
+        raise noted(RuntimeError("non-positive dilation is not supported"))
     if transposed:
         return
     have = [n + 2 * p for n, p in zip(size[2:], padding)]
     need = [d * (k - 1) + 1 for d, k in zip(dilation, kernel[2:])]
     if any(n < k for n, k in zip(have, need)):
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({' x '.join(map(str, have))}). Kernel size: "
-            f"({' x '.join(map(str, need))}). Kernel size can't be greater than actual input size"
+        raise noted(
+            RuntimeError(
+                f"Calculated padded input size per channel: ({' x '.join(map(str, have))}). Kernel size: "
+                f"({' x '.join(map(str, need))}). Kernel size can't be greater than actual input size"
+            )
         )
 
 
@@ -169,21 +184,25 @@ _C_NAMES = {
 def check_types(input: Any, weight: Any, bias: Any) -> None:
     kind = input.dtype
     if kind is boolean:
-        raise refuse("slow_conv2d_cpu", kind.np)
+        raise noted(refuse("slow_conv2d_cpu", kind.np))
     if bias is not None:
         _refuse_bias(kind, bias)
     if weight.dtype is not kind:
         if not (kind.is_floating_point or kind.is_complex):
-            raise RuntimeError(f"expected scalar type {SCALAR_TYPE[kind]} but found {SCALAR_TYPE[weight.dtype]}")
-        raise RuntimeError(
-            f"Input type ({_type_name(input)}) and weight type ({_type_name(weight)}) should be the "
-            "same or input should be a MKLDNN tensor and weight is a dense tensor"
+            raise noted(RuntimeError(f"expected scalar type {SCALAR_TYPE[kind]} but found {SCALAR_TYPE[weight.dtype]}"))
+        raise noted(
+            RuntimeError(
+                f"Input type ({_type_name(input)}) and weight type ({_type_name(weight)}) should be the "
+                "same or input should be a MKLDNN tensor and weight is a dense tensor"
+            )
         )
 
 
 def _refuse_bias(kind: Any, bias: Any) -> None:
     if bias.dtype is not kind:
-        raise RuntimeError(
-            f"Input type ({_C_NAMES.get(kind.name, kind.name)}) and bias type "
-            f"({_C_NAMES.get(bias.dtype.name, bias.dtype.name)}) should be the same"
+        raise noted(
+            RuntimeError(
+                f"Input type ({_C_NAMES.get(kind.name, kind.name)}) and bias type "
+                f"({_C_NAMES.get(bias.dtype.name, bias.dtype.name)}) should be the same"
+            )
         )

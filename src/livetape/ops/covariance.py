@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, int64
 from livetape.ops.basics import conj
@@ -23,15 +24,19 @@ def _check_weights(name: str, weights: Any, count: int, integral: bool) -> None:
     kind = "integral" if integral else "floating point"
     label = f"cov(): expected {name} to have"
     if weights.array.ndim > 1:
-        raise RuntimeError(f"{label} one or fewer dimensions but got {name} with {weights.array.ndim} dimensions")
+        raise noted(
+            RuntimeError(f"{label} one or fewer dimensions but got {name} with {weights.array.ndim} dimensions")
+        )
     if (weights.dtype.category == INTEGER) != integral or (not integral and weights.dtype.category != FLOAT):
-        raise RuntimeError(f"{label} {kind} dtype but got {name} with {SCALAR_TYPE[weights.dtype]} dtype")
+        raise noted(RuntimeError(f"{label} {kind} dtype but got {name} with {SCALAR_TYPE[weights.dtype]} dtype"))
     if weights.array.size != count:
-        raise RuntimeError(
-            f"{label} the same numel as there are observations in the input but got {weights.array.size} != {count}"
+        raise noted(
+            RuntimeError(
+                f"{label} the same numel as there are observations in the input but got {weights.array.size} != {count}"
+            )
         )
     if (weights.array < 0).any():
-        raise RuntimeError(f"cov(): {name} cannot be negative")
+        raise noted(RuntimeError(f"cov(): {name} cannot be negative"))
 
 
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
@@ -49,11 +54,13 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     need("cov", "input", input)
     ndim = input.array.ndim
     if ndim > 2:
-        raise RuntimeError(
-            f"cov(): expected input to have two or fewer dimensions but got an input with {ndim} dimensions"
+        raise noted(
+            RuntimeError(
+                f"cov(): expected input to have two or fewer dimensions but got an input with {ndim} dimensions"
+            )
         )
     if input.dtype.category == BOOL:
-        raise RuntimeError("cov(): bool dtype is not supported for input")
+        raise noted(RuntimeError("cov(): bool dtype is not supported for input"))
     x = view(input, 1, -1) if ndim < 2 else input
     count = shape_of(x)[1]
     if fweights is not None:
@@ -63,7 +70,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     total = constant(np.asarray(count), int64) if weights is None else weights.sum()
     if weights is not None and total.item() == 0:
-        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+        raise noted(RuntimeError("cov(): weights sum to zero, can't be normalized"))
     mean = (x if weights is None else x * weights).sum(1) / total
     if weights is None or correction == 0 or aweights is None:
         freedom = total - correction
@@ -91,9 +98,11 @@ def corrcoef(input: Any) -> Any:
     """
     need("corrcoef", "input", input)
     if input.array.ndim > 2:
-        raise RuntimeError(
-            "corrcoef(): expected input to have two or fewer dimensions but got an input with "
-            f"{input.array.ndim} dimensions"
+        raise noted(
+            RuntimeError(
+                "corrcoef(): expected input to have two or fewer dimensions but got an input with "
+                f"{input.array.ndim} dimensions"
+            )
         )
     found = cov(input)
     if found.array.ndim == 0:

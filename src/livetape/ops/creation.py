@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import BOOL, COMPLEX, SCALAR_TYPE, boolean, default, dtype, int64, of_numpy
 from livetape.kernels.ranges import arange_values, linspace_values, logspace_values
@@ -116,7 +117,7 @@ def full(
             [7, 7]])
     """
     if not isinstance(size, (tuple, list)):
-        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+        raise noted(TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}"))
     value = number_of("full", fill_value, "fill_value", 2)
     kind = kind_or_out("full", dtype, out, _kind_of_number(value))
     return finish(
@@ -141,7 +142,7 @@ def _kind_of_number(value: Any) -> dtype:
 
 def _filled(array: Any, value: Any, kind: dtype) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise OverflowError("int too big to convert")
+        raise noted(OverflowError("int too big to convert"))
     array.fill(scalar_array(value, kind))
     return array
 
@@ -335,11 +336,13 @@ def empty_strided(
     kind = kind_of("empty_strided", dtype)
     shape, steps = sizes("empty_strided", (size,)), tuple(stride)
     if len(shape) != len(steps):
-        raise RuntimeError(
-            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})"
+        raise noted(
+            RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})")
         )
     if any(s < 0 for s in steps):
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
+        raise noted(
+            RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
+        )
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps)) if all(shape) else 0
     memory = np.empty(extent, kind.np)
     array = np.lib.stride_tricks.as_strided(memory, shape, [s * kind.itemsize for s in steps])
@@ -360,12 +363,14 @@ def empty_permuted(
     kind = kind_of("empty_permuted", dtype)
     shape, order = sizes("empty_permuted", (size,)), tuple(physical_layout)
     if len(shape) != len(order):
-        raise RuntimeError(
-            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
-            f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        raise noted(
+            RuntimeError(
+                "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+                f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+            )
         )
     if set(order) != {i for i, _ in enumerate(shape)}:
-        raise RuntimeError("Dimension out of range or duplicate dim in physical_layout")
+        raise noted(RuntimeError("Dimension out of range or duplicate dim in physical_layout"))
     array = np.empty([shape[d] for d in order], kind.np).transpose(np.argsort(order))
     return finish("empty_permuted", array, kind, device, requires_grad, layout, pin_memory)
 
@@ -408,9 +413,9 @@ def arange(
         unset = int64 if whole else default.dtype
     kind = kind_or_out("arange", dtype, out, unset)
     if kind.category == BOOL or kind.category == COMPLEX:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{SCALAR_TYPE[kind]}'")
+        raise noted(NotImplementedError(f"\"arange_cpu\" not implemented for '{SCALAR_TYPE[kind]}'"))
     if any(isinstance(v, complex) for v in (start, end, step)):
-        raise RuntimeError("value cannot be converted to type double without overflow")
+        raise noted(RuntimeError("value cannot be converted to type double without overflow"))
     return finish(
         "arange", arange_values(start, end, step, kind.np), kind, device, requires_grad, layout, pin_memory, out
     )
@@ -426,14 +431,16 @@ def _range_arguments(name: str, args: tuple[Any, ...], start: Any, end: Any, ste
     elif len(args) == 3 and (start, end, step) == (None, None, None):
         start, end, step = args
     elif args or end is None:
-        raise no_overload(name, args, *_ARANGE)
+        raise noted(no_overload(name, args, *_ARANGE))
     for value in args:
         if not isinstance(value, (int, float, complex, np.generic, TensorBase)) or (
             isinstance(value, TensorBase) and value.array.ndim
         ):
             if len(args) == 1:
-                raise TypeError(f"{name}(): argument 'end' (position 1) must be Number, not {type(value).__name__}")
-            raise no_overload(name, args, *_ARANGE)
+                raise noted(
+                    TypeError(f"{name}(): argument 'end' (position 1) must be Number, not {type(value).__name__}")
+                )
+            raise noted(no_overload(name, args, *_ARANGE))
     return 0 if start is None else start, end, 1 if step is None else step
 
 
@@ -532,16 +539,18 @@ def _spaced(name: str, start: Any, end: Any, steps: Any, signatures: tuple[str, 
     numbers = (int, float, complex, np.generic, TensorBase)
     if steps is None or not is_integer(steps) or not isinstance(start, numbers) or not isinstance(end, numbers):
         given = (start, end) if steps is None else (start, end, steps)
-        raise no_overload(name, given, *signatures)
+        raise noted(no_overload(name, given, *signatures))
     for value, label in ((start, "start"), (end, "end")):
         if isinstance(value, TensorBase) and value.array.ndim:
-            raise RuntimeError(
-                f"{name} only supports 0-dimensional start and end tensors, but got {label} with "
-                f"{value.array.ndim} dimension(s)."
+            raise noted(
+                RuntimeError(
+                    f"{name} only supports 0-dimensional start and end tensors, but got {label} with "
+                    f"{value.array.ndim} dimension(s)."
+                )
             )
     count = as_int(steps)
     if count < 0:
-        raise RuntimeError("number of steps must be non-negative")
+        raise noted(RuntimeError("number of steps must be non-negative"))
     return number_of(name, start, "start", 1), number_of(name, end, "end", 2), count
 
 
@@ -572,11 +581,13 @@ def eye(
     for position, (value, argument) in enumerate(((n, "n"), (m, "m"))):
         if value is not None or argument == "n":
             if not is_integer(value):
-                raise TypeError(
-                    f"eye(): argument '{argument}' (position {position + 1}) must be int, not {type(value).__name__}"
+                raise noted(
+                    TypeError(
+                        f"eye(): argument '{argument}' (position {position + 1}) must be int, not {type(value).__name__}"
+                    )
                 )
             if as_int(value) < 0:
-                raise RuntimeError(f"{argument} must be greater or equal to 0, got {as_int(value)}")
+                raise noted(RuntimeError(f"{argument} must be greater or equal to 0, got {as_int(value)}"))
     kind = kind_or_out("eye", dtype, out)
     array = np.eye(as_int(n), None if m is None else as_int(m), dtype=kind.np)
     return finish("eye", array, kind, device, requires_grad, layout, pin_memory, out)
@@ -641,8 +652,10 @@ def fill(input: Any, value: Any) -> Any:
 
 def _need_0d(value: Any) -> None:
     if value.array.ndim:
-        raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
+        raise noted(
+            RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
+            )
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.kernels import matrices as kernels
@@ -113,13 +114,15 @@ def _qr_backward(grads: Any, result0: Any, result1: Any, mode: str) -> Any:
     by_q, by_r = grads
     q, r = result0, result1
     if mode == "r":
-        raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
-            "linalg.qr(A, mode='reduced') if you are going to require gradients."
+        raise noted(
+            RuntimeError(
+                "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+                "linalg.qr(A, mode='reduced') if you are going to require gradients."
+            )
         )
     m, n = shape_of(q)[-2], shape_of(r)[-1]
     if mode == "complete" and m > n:
-        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
+        raise noted(RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols."))
     if m >= n:
         return _square_qr_backward(by_q, by_r, q, r)
     # the columns beyond the m-th are Q times those of R
@@ -157,8 +160,10 @@ def q_and_r(A: Any, mode: str) -> Any:
     need_matrix("linalg.qr", A)
     need_float("linalg.qr", A, "geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(
-            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        raise noted(
+            RuntimeError(
+                f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+            )
         )
     return QR.apply((A, mode))
 
@@ -174,7 +179,7 @@ def _check_phases(name: str, inner: Any) -> None:
     if inner.dtype.category == COMPLEX:
         phases = np.diagonal(inner.array, 0, -2, -1).imag
         if not np.allclose(phases, 0, rtol=1e-2, atol=1e-2):
-            raise RuntimeError(_PHASES.format(name))
+            raise noted(RuntimeError(_PHASES.format(name)))
 
 
 def _with_diagonal(x: Any, diagonal: Any) -> Any:
@@ -209,7 +214,7 @@ def _check_eigh(name: str, A: Any, UPLO: str) -> str:
     need_square("linalg.eigh", A)
     letter = UPLO.upper()
     if letter not in ("L", "U"):
-        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+        raise noted(RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}"))
     need_kernel("linalg_eigh_cpu", A)
     return letter
 
@@ -266,9 +271,9 @@ def _check_eig(label: str, A: Any) -> None:
     need("linalg_eig" if label == "linalg.eig" else "linalg_eigvals", "input", A)
     need_square(label, A)
     if A.dtype.category < FLOAT:
-        raise RuntimeError(f"Unknown Complex ScalarType for {SCALAR_TYPE[A.dtype]}")
+        raise noted(RuntimeError(f"Unknown Complex ScalarType for {SCALAR_TYPE[A.dtype]}"))
     if A.dtype.itemsize == 2:
-        raise unsupported("linalg_eig_out_cpu", A.array, "")
+        raise noted(unsupported("linalg_eig_out_cpu", A.array, ""))
 
 
 def eig(input: Any, *, out: Any = None) -> Any:

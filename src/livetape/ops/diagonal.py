@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import SCALAR_TYPE, boolean, int32, int64
 from livetape.ops.basics import as_strided, storage_offset
@@ -59,7 +60,7 @@ DIAGONAL_COPY = row(
 def _diagonal_dims(input: Any, dim1: Any, dim2: Any, ndim: int, name: str) -> tuple[int, int]:
     first, second = wrap_dim(dim1, ndim, name, "dim1", 2), wrap_dim(dim2, ndim, name, "dim2", 3)
     if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise noted(RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}"))
     return first, second
 
 
@@ -67,7 +68,7 @@ def _offset(name: str, value: Any, argument: str = "diagonal") -> int:
     if type(value) is int:
         return value
     if not is_integer(value):
-        raise TypeError(f"{name}(): argument '{argument}' (position 1) must be int, not {type(value).__name__}")
+        raise noted(TypeError(f"{name}(): argument '{argument}' (position 1) must be int, not {type(value).__name__}"))
     return as_int(value)
 
 
@@ -134,7 +135,7 @@ def diag(input: Any, diagonal: Any = 0, *, out: Any = None) -> Any:
         return DIAG_EMBED.apply((input, offset, 0, 1))
     if ndim == 2:
         return DIAGONAL_COPY.apply((input, offset, 0, 1))
-    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
+    raise noted(RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D"))
 
 
 def diagflat(input: Any, offset: Any = 0) -> Any:
@@ -172,9 +173,9 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Set the main diagonal to a number (source: ``torch.Tensor.fill_diagonal_``)."""
     size = shape_of(self)
     if len(size) < 2:
-        raise RuntimeError("dimensions must larger than 1")
+        raise noted(RuntimeError("dimensions must larger than 1"))
     if len(size) > 2 and len(set(size)) > 1:
-        raise RuntimeError("all dimensions of input must be of equal length")
+        raise noted(RuntimeError("all dimensions of input must be of equal length"))
     value = number_of("fill_diagonal_", fill_value, "fill_value", 1)
     strides = [s // max(1, self.array.itemsize) for s in self.array.strides]
     offset = storage_offset(self)
@@ -207,7 +208,7 @@ def _triangle(name: str, input: Any, diagonal: Any) -> int:
     need_tensor(name, input)
     offset = _offset(name, diagonal)
     if input.array.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        raise noted(RuntimeError(f"{name}: input tensor must have at least 2 dimensions"))
     return offset
 
 
@@ -274,10 +275,10 @@ def _triangle_places(
 ) -> Any:
     for label, n in (("row", rows), ("col", columns)):
         if n < 0:
-            raise RuntimeError(f"{label} must be non-negative, got{n}")
+            raise noted(RuntimeError(f"{label} must be non-negative, got{n}"))
     wanted = kind_of(name, kind, int64)
     if wanted not in (int64, int32):
-        raise NotImplementedError(f"\"{name}\" not implemented for '{SCALAR_TYPE[wanted]}'")
+        raise noted(NotImplementedError(f"\"{name}\" not implemented for '{SCALAR_TYPE[wanted]}'"))
     find = np.tril_indices if name == "tril_indices" else np.triu_indices
     found = np.stack(find(rows, offset, columns)).astype(wanted.np, copy=False)
     return finish(name, found, wanted, device, False, layout, pin_memory)
@@ -305,9 +306,9 @@ def trace(input: Any) -> Any:
     """
     need_tensor("trace", input)
     if input.array.ndim != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
+        raise noted(RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}"))
     if input.dtype is boolean:
-        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
+        raise noted(NotImplementedError("\"trace\" not implemented for 'Bool'"))
     return TRACE.apply((input,))
 
 
@@ -349,14 +350,14 @@ def flip(input: Any, *args: Any, dims: Any = None) -> Any:
 def fliplr(input: Any) -> Any:
     """The columns in reverse (source: ``torch.fliplr``)."""
     if input.array.ndim < 2:
-        raise RuntimeError("Input must be >= 2-d.")
+        raise noted(RuntimeError("Input must be >= 2-d."))
     return FLIP.apply((input, (1,)))
 
 
 def flipud(input: Any) -> Any:
     """The rows in reverse (source: ``torch.flipud``)."""
     if not input.array.ndim:
-        raise RuntimeError("Input must be >= 1-d.")
+        raise noted(RuntimeError("Input must be >= 1-d."))
     return FLIP.apply((input, (0,)))
 
 
@@ -370,14 +371,14 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     steps = _ints_or_one("roll", shifts, "shifts", 2)
     axes = () if dims is None else _ints_or_one("roll", dims, "dims", 3)
     if not steps:
-        raise RuntimeError("`shifts` required")
+        raise noted(RuntimeError("`shifts` required"))
     if len(steps) != len(axes) and not (len(steps) == 1 and not axes):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
+        raise noted(RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}"))
     ndim = input.array.ndim
     if not axes:
         return ROLL.apply((input, steps, ()))
     if not ndim:
-        raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
+        raise noted(IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions"))
     return ROLL.apply((input, steps, tuple([wrap_dim(d, ndim, "roll") for d in axes])))
 
 
@@ -385,8 +386,10 @@ def _ints_or_one(name: str, value: Any, argument: str, position: int) -> tuple[i
     if is_integer(value):
         return (as_int(value),)
     if not isinstance(value, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, not {type(value).__name__}"
+        raise noted(
+            TypeError(
+                f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, not {type(value).__name__}"
+            )
         )
     return ints(name, (value,), None, argument)
 
@@ -397,22 +400,24 @@ def rot90(input: Any, k: Any = 1, dims: Any = (0, 1)) -> Any:
     ndim = input.array.ndim
     axes = ints("rot90", (dims,), None, "dims")
     if len(axes) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(axes)}")
+        raise noted(RuntimeError(f"expected total rotation dims == 2, but got dims = {len(axes)}"))
     if ndim < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
+        raise noted(RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}"))
     first, second = (wrap_dim(d, ndim, "rot90") for d in axes)
     if first == second:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {axes[0]} and dim1 = {axes[1]}")
+        raise noted(
+            RuntimeError(f"expected rotation dims to be different, but got dim0 = {axes[0]} and dim1 = {axes[1]}")
+        )
     return ROT90.apply((input, as_int(k), (first, second)))
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     """The powers of a vector's elements as columns (source: ``torch.vander``)."""
     if x.array.ndim != 1:
-        raise RuntimeError("x must be a one-dimensional tensor.")
+        raise noted(RuntimeError("x must be a one-dimensional tensor."))
     count = x.array.size if N is None else as_int(N)
     if count < 0:
-        raise RuntimeError("N must be non-negative.")
+        raise noted(RuntimeError("N must be non-negative."))
     kind = x.dtype if x.dtype.category > 1 else int64
     made = x.new_empty((x.array.size, count), dtype=kind)
     if count > 0:

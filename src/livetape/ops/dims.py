@@ -7,6 +7,7 @@ from functools import wraps
 from operator import index
 from typing import Any
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.ops.calls import place
 
@@ -22,7 +23,7 @@ def wrap_dim(dim: Any, ndim: int, name: str = "", argument: str = "dim", positio
     if type(dim) is not int:
         if not is_integer(dim):
             where = place(argument, position)
-            raise TypeError(f"{name}(): argument '{argument}'{where} must be int, not {type(dim).__name__}")
+            raise noted(TypeError(f"{name}(): argument '{argument}'{where} must be int, not {type(dim).__name__}"))
         dim = as_int(dim)
     limit = ndim or 1
     if 0 <= dim < limit:
@@ -30,8 +31,10 @@ def wrap_dim(dim: Any, ndim: int, name: str = "", argument: str = "dim", positio
     if -limit <= dim < 0:
         return int(dim) + limit
     if dim.bit_length() > 63:
-        raise ValueError("Overflow when unpacking long long")
-    raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
+        raise noted(ValueError("Overflow when unpacking long long"))
+    raise noted(
+        IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
+    )
 
 
 def wrap_dims(dims: Any, ndim: int, name: str = "", argument: str = "dim", position: int = 1) -> tuple[int, ...]:
@@ -45,7 +48,9 @@ def wrap_dims(dims: Any, ndim: int, name: str = "", argument: str = "dim", posit
     if not isinstance(dims, (tuple, list)):
         if not is_integer(dims):
             where = place(argument, position)
-            raise TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, not {type(dims).__name__}")
+            raise noted(
+                TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, not {type(dims).__name__}")
+            )
         return (wrap_dim(as_int(dims), ndim),)
     if all(type(dim) is int for dim in dims):
         whole = list(dims)
@@ -59,16 +64,18 @@ def wrap_dims(dims: Any, ndim: int, name: str = "", argument: str = "dim", posit
             if at == 0:
                 where = place(argument, position)
                 what = f"but found element of type {kind} at pos 0" if where else f"not {type(dims).__name__}"
-                raise TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, {what}")
-            raise TypeError(
-                f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "
-                f'"type must be tuple of ints,but got {kind}"'
+                raise noted(TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, {what}"))
+            raise noted(
+                TypeError(
+                    f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "
+                    f'"type must be tuple of ints,but got {kind}"'
+                )
             )
     found: list[int] = []
     for dim in whole:
         one = wrap_dim(dim, ndim)
         if one in found:
-            raise RuntimeError(f"dim {one} appears multiple times in the list of dims")
+            raise noted(RuntimeError(f"dim {one} appears multiple times in the list of dims"))
         found.append(one)
     return tuple(found)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import FLOAT, SCALAR_TYPE
@@ -33,7 +34,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """
     kind = promote("cosine_similarity", x1, x2)
     if kind.category < FLOAT:
-        raise RuntimeError("expected common dtype to be floating point, yet common dtype is " + SCALAR_TYPE[kind])
+        raise noted(
+            RuntimeError("expected common dtype to be floating point, yet common dtype is " + SCALAR_TYPE[kind])
+        )
     x1, x2 = broadcast(x1.to(kind), x2.to(kind))
     axis = wrap_dim(dim, x1.array.ndim, "cosine_similarity", position=3)
     return (_unit(x1, axis, eps) * _unit(x2, axis, eps)).sum(axis)
@@ -69,7 +72,7 @@ def kl_div(
             )
         how = reduction_of("sum" if reduction == "batchmean" else reduction)
     if input.dtype.category < FLOAT or target.dtype.category < FLOAT:
-        raise RuntimeError("kl_div: Integral inputs not supported.")
+        raise noted(RuntimeError("kl_div: Integral inputs not supported."))
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     loss = reduce_loss(loss, how)
     return loss / input.array.shape[0] if reduction == "batchmean" and input.array.ndim else loss
@@ -100,18 +103,18 @@ def gaussian_nll_loss(
     """The negative log likelihood of values under normal laws (source: ``torch.nn.functional.gaussian_nll_loss``)."""
     if not isinstance(var, TensorBase):
         if var < 0:
-            raise ValueError("var has negative entry/entries")
+            raise noted(ValueError("var has negative entry/entries"))
         var = wrap(np.full(input.array.shape, var, input.array.dtype), input.dtype, None)
     elif (var.array < 0).any():
-        raise ValueError("var has negative entry/entries")
+        raise noted(ValueError("var has negative entry/entries"))
     size, have = tuple(shape_of(input)), tuple(shape_of(var))
     if have != size:
         if size[:-1] == have:
             var = var.unsqueeze(-1)
         elif not (len(size) == len(have) and all(h == s or h == 1 for h, s in zip(have, size))):
-            raise ValueError("var is of incorrect size")
+            raise noted(ValueError("var is of incorrect size"))
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(reduction + " is not valid")
+        raise noted(ValueError(reduction + " is not valid"))
     var = var.clone()
     np.maximum(var.array, np.asarray(eps, var.array.dtype), out=var.array)
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
@@ -149,9 +152,11 @@ def margin_ranking_loss(
     """What ``target * (input1 - input2)`` lacks of ``margin`` (source: ``torch.nn.functional.margin_ranking_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
     if not input1.array.ndim == input2.array.ndim == target.array.ndim:
-        raise RuntimeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
-            f"{shape_of(input1)}, input2: {shape_of(input2)}, target: {shape_of(target)} "
+        raise noted(
+            RuntimeError(
+                f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+                f"{shape_of(input1)}, input2: {shape_of(input2)}, target: {shape_of(target)} "
+            )
         )
     return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), how)
 
@@ -172,11 +177,13 @@ def cosine_embedding_loss(
     how = reduction_of(reduction, size_average, reduce)
     dims = target.array.ndim
     if dims > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        raise noted(RuntimeError("0D or 1D target tensor expected, multi-target not supported"))
     if not input1.array.ndim == input2.array.ndim == dims + 1:
-        raise RuntimeError(
-            f"{dims}D target tensor expects {dims + 1}D input tensors, but found inputs with sizes "
-            f"{list(shape_of(input1))} and {list(shape_of(input2))}."
+        raise noted(
+            RuntimeError(
+                f"{dims}D target tensor expects {dims + 1}D input tensors, but found inputs with sizes "
+                f"{list(shape_of(input1))} and {list(shape_of(input2))}."
+            )
         )
     epsilon = 1e-12
     product = (input1 * input2).sum(dims)
@@ -205,13 +212,15 @@ def triplet_margin_loss(
     """
     how = reduction_of(reduction, size_average, reduce)
     if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
+        raise noted(ValueError(f"margin must be greater than 0, got {margin}"))
     dims = [t.array.ndim for t in (anchor, positive, negative)]
     if not dims[0] == dims[1] == dims[2]:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of "
-            f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
-            "inputs"
+        raise noted(
+            RuntimeError(
+                "The anchor, positive, and negative tensors are expected to have the same number of "
+                f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
+                "inputs"
+            )
         )
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
@@ -232,14 +241,16 @@ def triplet_margin_with_distance_loss(
     """`triplet_margin_loss` of any distance (source: ``torch.nn.functional.triplet_margin_with_distance_loss``)."""
     how = reduction_of(reduction)
     if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
+        raise noted(ValueError(f"margin must be greater than 0, got {margin}"))
     distance = pairwise_distance if distance_function is None else distance_function
     dims = [t.array.ndim for t in (anchor, positive, negative)]
     if not dims[0] == dims[1] == dims[2]:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of "
-            f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
-            "inputs"
+        raise noted(
+            RuntimeError(
+                "The anchor, positive, and negative tensors are expected to have the same number of "
+                f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
+                "inputs"
+            )
         )
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean
@@ -88,22 +89,24 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = "use_mm_for_eucl
     need("cdist", "x1", x1)
     need("cdist", "x2", x2, 2)
     if compute_mode not in _MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+        raise noted(ValueError(f"{compute_mode} is not a valid value for compute_mode"))
     a, b = shape_of(x1), shape_of(x2)
     for name, value in (("X1", x1), ("X2", x2)):
         if value.array.ndim < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {value.array.ndim}D")
+            raise noted(RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {value.array.ndim}D"))
     if a[-1] != b[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
+        raise noted(RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}"))
     for name, value in (("X1", x1), ("X2", x2)):
         if value.dtype.category != FLOAT:
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {SCALAR_TYPE[value.dtype]}")
+            raise noted(
+                RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {SCALAR_TYPE[value.dtype]}")
+            )
     if p < 0:
-        raise RuntimeError("cdist only supports non-negative p values")
+        raise noted(RuntimeError("cdist only supports non-negative p values"))
     if x1.dtype is not x2.dtype:
-        raise RuntimeError(f"expected scalar type {SCALAR_TYPE[x1.dtype]} but found {SCALAR_TYPE[x2.dtype]}")
+        raise noted(RuntimeError(f"expected scalar type {SCALAR_TYPE[x1.dtype]} but found {SCALAR_TYPE[x2.dtype]}"))
     if x1.dtype.itemsize == 2:
-        raise unsupported("cdist", x1.array, "")
+        raise noted(unsupported("cdist", x1.array, ""))
     batch = need_broadcast(a[:-2], b[:-2])
     mode = _MODES[compute_mode]
     if p == 2 and a[-1] and (mode == 1 or (mode == 0 and (a[-2] > 25 or b[-2] > 25))):
@@ -146,13 +149,13 @@ def pdist(input: Any, p: float = 2) -> Any:
     """
     need("pdist", "input", input)
     if input.array.ndim != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.array.ndim}D")
+        raise noted(RuntimeError(f"pdist only supports 2D tensors, got: {input.array.ndim}D"))
     if input.dtype.category != FLOAT:
-        raise RuntimeError("pdist only supports floating-point dtypes")
+        raise noted(RuntimeError("pdist only supports floating-point dtypes"))
     if p < 0:
-        raise RuntimeError("pdist only supports non-negative p values")
+        raise noted(RuntimeError("pdist only supports non-negative p values"))
     if input.dtype.itemsize == 2:
-        raise unsupported("pdist", input.array, "")
+        raise noted(unsupported("pdist", input.array, ""))
     return PDIST.apply((input, float(p)))
 
 
@@ -204,20 +207,22 @@ RENORM = row(
 def _renorm_arguments(input: Any, p: Any, dim: Any, maxnorm: Any) -> tuple[Any, ...]:
     need("renorm", "input", input)
     if isinstance(p, complex):
-        raise RuntimeError("renorm: p must be real-valued")
+        raise noted(RuntimeError("renorm: p must be real-valued"))
     if p <= 0:
-        raise RuntimeError("renorm: non-positive-norm not supported")
+        raise noted(RuntimeError("renorm: non-positive-norm not supported"))
     if isinstance(maxnorm, complex):
-        raise RuntimeError("renorm: maxnorm must be real-valued")
+        raise noted(RuntimeError("renorm: maxnorm must be real-valued"))
     if maxnorm < 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+        raise noted(RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}"))
     ndim = input.array.ndim
     if ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
+        raise noted(RuntimeError(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions"))
     axis = wrap_dim(dim, ndim, "renorm")
     if input.dtype.category < FLOAT:
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[input.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[input.dtype]}"
+            )
         )
     return input, float(p), axis, float(maxnorm)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error
+from livetape._tape.explain import argument_error, noted
 from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
@@ -28,9 +28,9 @@ _ALPHA = 1.7580993408473766
 # ---------------------------------------------------------------- what all kinds do
 def _run(name: str, input: Any, p: float, train: bool, inplace: bool, feature: bool, alpha: bool) -> Any:
     if not isinstance(input, TensorBase):
-        raise argument_error(name, 0, input)
+        raise noted(argument_error(name, 0, input))
     if not 0 <= p <= 1:
-        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
+        raise noted(RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}"))
     array = input.array
     if p == 0 or not train or not array.size:
         return input
@@ -38,12 +38,14 @@ def _run(name: str, input: Any, p: float, train: bool, inplace: bool, feature: b
         nothing = wrap(np.zeros((), array.dtype), input.dtype, None)
         return mul.inplace(input, nothing) if inplace else mul(input, nothing)
     if feature and array.ndim < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        raise noted(RuntimeError("Feature dropout requires at least 2 dimensions in the input"))
     category = input.dtype.category
     if category == COMPLEX:
-        raise refuse("bernoulli_scalar_cpu_", array.dtype)
+        raise noted(refuse("bernoulli_scalar_cpu_", array.dtype))
     if category < FLOAT:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {SCALAR_TYPE[input.dtype]}")
+        raise noted(
+            RuntimeError(f"result type Float can't be cast to the desired output type {SCALAR_TYPE[input.dtype]}")
+        )
     bits = default_generator.bits
     if state.interposed != 0:
         return _interposed(input, bits, p, inplace, feature, alpha)
@@ -129,7 +131,7 @@ def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
 # ---------------------------------------------------------------- torch.nn.functional's
 def _check(p: float) -> None:
     if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        raise noted(ValueError(f"dropout probability has to be between 0 and 1, but got {p}"))
 
 
 def functional_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -159,10 +161,12 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     _check(p)
     ndim = input.array.ndim
     if ndim not in (2, 3):
-        raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to provide "
-            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch "
-            "dimension (i.e. 2D or 3D inputs)."
+        raise noted(
+            RuntimeError(
+                f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to provide "
+                "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch "
+                "dimension (i.e. 2D or 3D inputs)."
+            )
         )
     return _channels(input, p, training, inplace, ndim == 3)
 
@@ -257,12 +261,12 @@ RRELU_ = elementwise(
 def _slopes(name: str, input: Any, lower: float, upper: float, training: bool, generator: Any) -> tuple[Any, ...]:
     """The arguments of rrelu's row: a random slope for each element that is not positive, 1 for the others."""
     if not isinstance(input, TensorBase):
-        raise argument_error(name, 0, input)
+        raise noted(argument_error(name, 0, input))
     if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+        raise noted(RuntimeError("Lower bound should be less than or equal to the upper bound"))
     array = input.array
     if input.dtype.category != FLOAT:
-        raise refuse("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", array.dtype)
+        raise noted(refuse("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", array.dtype))
     noise = np.ones(array.shape, array.dtype)
     if training:
         places = array <= 0

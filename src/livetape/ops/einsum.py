@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.ops import products, reduce
 from livetape.ops import shape as shapes
@@ -28,7 +29,7 @@ class _Operand:
 
 def _label(index: int) -> str:
     if not 0 <= index < 52:
-        raise RuntimeError(f"einsum(): expected subscripts to be in range [0, 52), but got {index}")
+        raise noted(RuntimeError(f"einsum(): expected subscripts to be in range [0, 52), but got {index}"))
     return _LETTERS[index]
 
 
@@ -54,34 +55,42 @@ def _parse(equation: str, operands: list[Any]) -> tuple[list[_Operand], list[Any
     for character in equation.replace("->", "").replace("...", "").replace(",", ""):
         if character not in _LETTERS:
             position = equation.index(character)
-            raise RuntimeError(
-                f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must "
-                "be in [a-zA-Z]"
+            raise noted(
+                RuntimeError(
+                    f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must "
+                    "be in [a-zA-Z]"
+                )
             )
     if len(terms) < len(operands):
-        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+        raise noted(RuntimeError("einsum(): more operands were provided than specified in the equation"))
     if len(terms) > len(operands):
-        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+        raise noted(RuntimeError("einsum(): fewer operands were provided than specified in the equation"))
     ellipsis = 0
     for i, (term, operand) in enumerate(zip(terms, operands)):
         named = len(term.replace("...", ""))
         ndim = operand.array.ndim
         if "..." in term:
             if ndim < named:
-                raise RuntimeError(
-                    f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
-                    f"dimensions ({ndim}) for operand {i}"
+                raise noted(
+                    RuntimeError(
+                        f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
+                        f"dimensions ({ndim}) for operand {i}"
+                    )
                 )
             ellipsis = max(ellipsis, ndim - named)
         elif ndim != named:
             if named > ndim:
-                raise RuntimeError(
-                    f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
-                    f"dimensions ({ndim}) for operand {i}"
+                raise noted(
+                    RuntimeError(
+                        f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
+                        f"dimensions ({ndim}) for operand {i}"
+                    )
                 )
-            raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of "
-                f"dimensions ({ndim}) for operand {i} and no ellipsis was given"
+            raise noted(
+                RuntimeError(
+                    f"einsum(): the number of subscripts in the equation ({named}) does not match the number of "
+                    f"dimensions ({ndim}) for operand {i} and no ellipsis was given"
+                )
             )
     labelled = [_Operand(operand, _labels(term, operand.array.ndim)) for term, operand in zip(terms, operands)]
     if arrow:
@@ -89,11 +98,13 @@ def _parse(equation: str, operands: list[Any]) -> tuple[list[_Operand], list[Any
         seen = {label for o in labelled for label in o.labels}
         for label in out:
             if label not in seen and not isinstance(label, int):
-                raise RuntimeError(
-                    f"einsum(): output subscript {label} does not appear in the equation for any input operand"
+                raise noted(
+                    RuntimeError(
+                        f"einsum(): output subscript {label} does not appear in the equation for any input operand"
+                    )
                 )
             if out.count(label) > 1:
-                raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
+                raise noted(RuntimeError(f"einsum(): output subscript {label} appears more than once in the output"))
     else:
         counts: dict[Any, int] = {}
         for term in terms:
@@ -119,8 +130,10 @@ def _without_repeats(operand: _Operand) -> None:
         j = operand.labels.index(label, i + 1)
         size = shape_of(operand.tensor)
         if size[i] != size[j]:
-            raise RuntimeError(
-                f"einsum(): subscript {label} is repeated for operand but the sizes don't match, {size[j]} != {size[i]}"
+            raise noted(
+                RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand but the sizes don't match, {size[j]} != {size[i]}"
+                )
             )
         operand.tensor = diagonal(operand.tensor, 0, i, j)
         operand.labels = [l for k, l in enumerate(operand.labels) if k not in (i, j)] + [label]
@@ -132,9 +145,11 @@ def _sizes(operands: list[_Operand]) -> dict[Any, int]:
         for label, n in zip(operand.labels, shape_of(operand.tensor)):
             known = sizes.get(label, 1)
             if n != 1 and known not in (1, n):
-                raise RuntimeError(
-                    f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with "
-                    f"previously seen size {known}"
+                raise noted(
+                    RuntimeError(
+                        f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with "
+                        f"previously seen size {known}"
+                    )
                 )
             sizes[label] = max(known, n) if n != 0 else 0
     return sizes
@@ -233,9 +248,11 @@ def einsum(*args: Any) -> Any:
             [3., 3.]])
     """
     if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-            "subscripts list"
+        raise noted(
+            ValueError(
+                "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+                "subscripts list"
+            )
         )
     if isinstance(args[0], TensorBase):
         equation, operands = _from_sublists(args)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.modes import local, set_grad
 from livetape._tape.tensor import TensorBase, counter_of, from_array, shape_of, wrap
 from livetape._tape.views import check_inplace
@@ -54,10 +55,12 @@ EMBEDDING = row(
 
 def _check_index_type(indices: Any, name: str) -> None:
     if indices.dtype is not int64 and indices.dtype is not int32:
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
-            f"Int; but got torch.{SCALAR_TYPE[indices.dtype]}Tensor instead (while checking arguments "
-            f"for {name})"
+        raise noted(
+            RuntimeError(
+                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+                f"Int; but got torch.{SCALAR_TYPE[indices.dtype]}Tensor instead (while checking arguments "
+                f"for {name})"
+            )
         )
 
 
@@ -67,15 +70,17 @@ def embedding(
     """The rows of ``weight`` at ``indices``: (n, D) and (...) give (..., D) (source: ``torch.embedding``)."""
     for position, (name, value) in enumerate((("weight", weight), ("indices", indices)), 1):
         if not isinstance(value, TensorBase):
-            raise TypeError(
-                f"embedding(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+            raise noted(
+                TypeError(
+                    f"embedding(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+                )
             )
     if weight.array.ndim != 2:
-        raise RuntimeError("'weight' must be 2-D")
+        raise noted(RuntimeError("'weight' must be 2-D"))
     if indices.dtype is not int64:
         _check_index_type(indices, "embedding")
     if not kernels.check_indices(indices.array, weight.array.shape[0]):
-        raise IndexError("index out of range in self")
+        raise noted(IndexError("index out of range in self"))
     return EMBEDDING.apply((weight, indices, padding_idx, scale_grad_by_freq))
 
 
@@ -205,13 +210,17 @@ def embedding_bag(
     _check_index_type(offsets, "embedding_bag")
     places, starts = indices.array, offsets.array
     if starts.size and starts[0] != 0:
-        raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-            f"position 0. However, got {int(starts[0])}\n[ torch.LongTensor{{}} ]"
+        raise noted(
+            RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+                f"position 0. However, got {int(starts[0])}\n[ torch.LongTensor{{}} ]"
+            )
         )
     if starts.size and starts[-1] > places.size:
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {places.size} but got offsets[-1] of {int(starts[-1])}"
+        raise noted(
+            RuntimeError(
+                f"offsets[-1] can not be greater than input's length {places.size} but got offsets[-1] of {int(starts[-1])}"
+            )
         )
     if include_last_offset:
         starts = starts[:-1]
@@ -219,8 +228,10 @@ def embedding_bag(
     count = weight.array.shape[0]
     if not kernels.check_indices(places, count):
         at = int(np.flatnonzero((places < 0) | (places >= count))[0])
-        raise RuntimeError(
-            f"Index {at} of input takes value {int(places[at])} which is not in the valid range [0, {count})"
+        raise noted(
+            RuntimeError(
+                f"Index {at} of input takes value {int(places[at])} which is not in the valid range [0, {count})"
+            )
         )
     padding = -1 if padding_idx is None else padding_idx
     found, origin = EMBEDDING_BAG.apply(
@@ -258,15 +269,19 @@ def functional_embedding_bag(
         )
         weight, input = input, weight
     if per_sample_weights is not None and shape_of(input) != shape_of(per_sample_weights):
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({shape_of(per_sample_weights)}) is not None, then it "
-            f"must have the same shape as the input ({shape_of(input)})"
+        raise noted(
+            ValueError(
+                f"embedding_bag: If per_sample_weights ({shape_of(per_sample_weights)}) is not None, then it "
+                f"must have the same shape as the input ({shape_of(input)})"
+            )
         )
     if input.array.ndim == 2:
         if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
-                f"fixed length sequences. However, found offsets of type {type(offsets)}"
+            raise noted(
+                ValueError(
+                    "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
+                    f"fixed length sequences. However, found offsets of type {type(offsets)}"
+                )
             )
         batch, length = input.array.shape
         kind = input.dtype
@@ -276,23 +291,25 @@ def functional_embedding_bag(
             per_sample_weights = per_sample_weights.reshape(-1)
     elif input.array.ndim == 1:
         if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
+            raise noted(ValueError("offsets has to be a 1D Tensor but got None"))
         if offsets.array.ndim != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
+            raise noted(ValueError("offsets has to be a 1D Tensor"))
     else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.array.ndim}")
+        raise noted(ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.array.ndim}"))
     numbers = {"sum": kernels.SUM, "mean": kernels.MEAN, "max": kernels.MAX}
     if mode not in numbers:
-        raise ValueError("mode has to be one of sum, mean or max")
+        raise noted(ValueError("mode has to be one of sum, mean or max"))
     if mode == "max" and scale_grad_by_freq:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
+        raise noted(ValueError("max mode does not support scaling the gradient by the frequency"))
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only "
-            f"supported for mode='sum' (got mode='{mode}'). Please open a feature request on "
-            "GitHub."
+        raise noted(
+            NotImplementedError(
+                "embedding_bag: per_sample_weights was not None. per_sample_weights is only "
+                f"supported for mode='sum' (got mode='{mode}'). Please open a feature request on "
+                "GitHub."
+            )
         )
     padding = (
         None
@@ -322,21 +339,23 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
             [0, 0, 1]])
     """
     if isinstance(num_classes, bool) or not hasattr(num_classes, "__index__"):
-        raise TypeError(f"one_hot(): argument 'num_classes' (position 2) must be int, not {type(num_classes).__name__}")
+        raise noted(
+            TypeError(f"one_hot(): argument 'num_classes' (position 2) must be int, not {type(num_classes).__name__}")
+        )
     if tensor.dtype is not int64:
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+        raise noted(RuntimeError("one_hot is only applicable to index tensor of type LongTensor."))
     indices = tensor.array
     if not indices.size:
         if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+            raise noted(RuntimeError("Can not infer total number of classes from empty tensor."))
         return wrap(np.zeros((*indices.shape, num_classes), np.int64), int64, None)
     if indices.min() < 0:
-        raise RuntimeError("Class values must be non-negative.")
+        raise noted(RuntimeError("Class values must be non-negative."))
     largest = int(indices.max())
     if num_classes == -1:
         num_classes = largest + 1
     elif num_classes <= largest:
-        raise RuntimeError("Class values must be smaller than num_classes.")
+        raise noted(RuntimeError("Class values must be smaller than num_classes."))
     found = np.zeros((indices.size, num_classes), np.int64)
     found[np.arange(indices.size), indices.reshape(-1)] = 1
     return wrap(found.reshape(*indices.shape, num_classes), int64, None)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, C_NAME, COMPLEX, SCALAR_TYPE
 from livetape.kernels import reductions
@@ -25,7 +26,7 @@ smallest = reductions.minimum
 def refuse_complex(label: str, input: Any) -> None:
     """Raise torch's error where complex numbers, which have no order, are not taken."""
     if input.dtype.category == COMPLEX:
-        raise NotImplementedError(f"\"{label}\" not implemented for '{SCALAR_TYPE[input.dtype]}'")
+        raise noted(NotImplementedError(f"\"{label}\" not implemented for '{SCALAR_TYPE[input.dtype]}'"))
 
 
 # ---------------------------------------------------------------- gradients: ties share
@@ -83,15 +84,17 @@ def _check_not_empty(name: str, size: Any, axes: Any, label: str | None = None) 
     """Raise torch's error if there is nothing to choose from."""
     for i in axes:
         if size[i] == 0:
-            raise IndexError(f"{label or name + '()'}: Expected reduction dim {i} to have non-zero size.")
+            raise noted(IndexError(f"{label or name + '()'}: Expected reduction dim {i} to have non-zero size."))
 
 
 def _amax(op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
     if out is not None:
         if out.dtype is not input.dtype:
-            raise RuntimeError(
-                f"Expected the dtype for input and out to match, but got {SCALAR_TYPE[input.dtype]} for "
-                f"input's dtype and {SCALAR_TYPE[out.dtype]} for out's dtype."
+            raise noted(
+                RuntimeError(
+                    f"Expected the dtype for input and out to match, but got {SCALAR_TYPE[input.dtype]} for "
+                    f"input's dtype and {SCALAR_TYPE[out.dtype]} for out's dtype."
+                )
             )
         return into(out, function, input, dim, keepdim)
     name = op.name
@@ -101,9 +104,11 @@ def _amax(op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: Any)
     axes = reduction_dims(dim, len(size), name)
     if 0 in size:
         if dim is None or (isinstance(dim, (tuple, list)) and not dim):
-            raise RuntimeError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-                "reduction dim with the 'dim' argument."
+            raise noted(
+                RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                    "reduction dim with the 'dim' argument."
+                )
             )
         _check_not_empty(name, size, axes)
     return op.apply((input, axes, keepdim))
@@ -132,8 +137,10 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
     if out is not None:
         for target in out:
             if target.dtype is not input.dtype:
-                raise RuntimeError(
-                    f"Expected out tensor to have dtype {C_NAME[input.dtype]}, but got {C_NAME[target.dtype]} instead"
+                raise noted(
+                    RuntimeError(
+                        f"Expected out tensor to have dtype {C_NAME[input.dtype]}, but got {C_NAME[target.dtype]} instead"
+                    )
                 )
         return into(out, aminmax, input, dim=dim, keepdim=keepdim)
     check_tensor("aminmax", input)
@@ -141,8 +148,10 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
     size = input.array.shape
     if dim is None:
         if 0 in size:
-            raise RuntimeError(
-                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            raise noted(
+                RuntimeError(
+                    "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+                )
             )
         axes: tuple[int, ...] = tuple(range(len(size)))
     else:
@@ -194,21 +203,25 @@ def _max(
         or (dim is None and keepdim)
         or (dim is not None and not is_integer(dim))
     ):
-        raise no_overload(
-            name,
-            [v for v in (input, dim) if v is not None],
-            "(Tensor input, *, Tensor out = None)",
-            "(Tensor input, Tensor other, *, Tensor out = None)",
-            "(Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)",
+        raise noted(
+            no_overload(
+                name,
+                [v for v in (input, dim) if v is not None],
+                "(Tensor input, *, Tensor out = None)",
+                "(Tensor input, Tensor other, *, Tensor out = None)",
+                "(Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)",
+            )
         )
     if out is not None:
         return into(out, function, input) if dim is None else into(out, function, input, dim, keepdim)
     if dim is None:
         refuse_complex(name + "_all", input)
         if not input.array.size:
-            raise RuntimeError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-                "reduction dim with the 'dim' argument."
+            raise noted(
+                RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                    "reduction dim with the 'dim' argument."
+                )
             )
         return rows[0].apply((input,))
     refuse_complex("compare_cpu", input)
@@ -257,12 +270,12 @@ def _argmax(op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: An
     check_tensor(name, input)
     if input.dtype.category == COMPLEX or input.dtype.category == BOOL:
         kind = "complex" if input.dtype.category == COMPLEX else "bool"
-        raise RuntimeError(f"{name}(): does not support {kind} input")
+        raise noted(RuntimeError(f"{name}(): does not support {kind} input"))
     size = input.array.shape
     axis = None if dim is None else wrap_dim(dim, len(size), name)
     if 0 in size:
         if axis is None:
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+            raise noted(IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0."))
         _check_not_empty(name, size, (axis,))
     return op.apply((input, axis, keepdim))
 
@@ -345,7 +358,7 @@ def _chosen(name: str, op: Any, made: Any, input: Any, dim: Any, keepdim: bool, 
 
 def _refuse_bool(label: str, input: Any) -> None:
     if input.dtype.category == BOOL:
-        raise NotImplementedError(f"\"{label}\" not implemented for 'Bool'")
+        raise noted(NotImplementedError(f"\"{label}\" not implemented for 'Bool'"))
 
 
 def _median(name: str, function: Any, rows: Any, made: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
@@ -397,7 +410,7 @@ def kthvalue(input: Any, k: Any, dim: Any = -1, keepdim: bool = False, *, out: A
     axis = wrap_dim(dim, len(size), "kthvalue", "dim", 2)
     extent = size[axis] if size else 1
     if extent and not 0 < k <= extent:
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+        raise noted(RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}"))
     return _chosen("kthvalue", KTHVALUE, return_types.kthvalue, input, dim, keepdim, int(k))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, complex64, complex128, default, float32, of_numpy
 from livetape.kernels import fft as kernels
@@ -69,7 +70,7 @@ C2R = row(
 def _norm(norm: Any, forward: bool) -> int:
     """The scaling of a transform by torch's name."""
     if norm not in _NORMS:
-        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+        raise noted(RuntimeError(f'Invalid normalization mode: "{norm}"'))
     number = _NORMS[norm]
     return number if forward else 2 - number
 
@@ -80,7 +81,7 @@ def _promoted(x: Any, want_complex: bool) -> Any:
     if kind.category < FLOAT:
         kind = default.dtype
     if kind.name not in ("float32", "float64", "complex64", "complex128"):
-        raise RuntimeError(f"Unsupported dtype {SCALAR_TYPE[kind]}")
+        raise noted(RuntimeError(f"Unsupported dtype {SCALAR_TYPE[kind]}"))
     if want_complex and kind.category == FLOAT:
         kind = complex64 if kind is float32 else complex128
     return x if x.dtype is kind else cast(x, kind)
@@ -104,19 +105,19 @@ def _resized(x: Any, dims: Any, sizes: Any) -> Any:
 
 def _points(size: int) -> None:
     if size < 1:
-        raise RuntimeError(f"Invalid number of data points ({size}) specified")
+        raise noted(RuntimeError(f"Invalid number of data points ({size}) specified"))
 
 
 def _length(name: str, n: Any) -> int | None:
     if n is not None and not is_integer(n):
-        raise TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__}"))
     return None if n is None else as_int(n)
 
 
 def _axis(name: str, x: Any, dim: Any) -> int:
     need(name, "input", x)
     if x.array.ndim == 0:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        raise noted(IndexError(f"Dimension specified as {dim} but tensor has no dimensions"))
     return wrap_dim(dim, x.array.ndim, name, position=0)
 
 
@@ -128,15 +129,17 @@ def _axes(x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
     wanted = None if s is None else (as_int(s),) if is_integer(s) else tuple(as_int(n) for n in s)
     if given is not None:
         if given and not ndim:
-            raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
+            raise noted(IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions"))
         dims = tuple([wrap_dim(d, ndim) for d in given])
         if len(set(dims)) != len(dims):
-            raise RuntimeError("FFT dims must be unique")
+            raise noted(RuntimeError("FFT dims must be unique"))
     if wanted is not None:
         if given is not None and len(given) != len(wanted):
-            raise RuntimeError("When given, dim and shape arguments must have the same length")
+            raise noted(RuntimeError("When given, dim and shape arguments must have the same length"))
         if len(wanted) > ndim:
-            raise RuntimeError(f"Got shape with {len(wanted)} values but input tensor only has {ndim} dimensions.")
+            raise noted(
+                RuntimeError(f"Got shape with {len(wanted)} values but input tensor only has {ndim} dimensions.")
+            )
     if given is None:
         dims = tuple(range(0 if wanted is None else ndim - len(wanted), ndim))
     sizes = [size[d] for d in dims] if wanted is None else [size[d] if n == -1 else n for d, n in zip(dims, wanted)]
@@ -183,14 +186,14 @@ def _into(out: Any, function: Any, *args: Any) -> Any:
     wants_real = name.removesuffix("2").removesuffix("n") in ("irfft", "hfft")
     if isinstance(out, TensorBase) and (out.dtype.category == COMPLEX) == wants_real:
         kind = "floating point" if wants_real else "complex"
-        raise RuntimeError(f"{name} expects a {kind} output tensor, but got {SCALAR_TYPE[out.dtype]}")
+        raise noted(RuntimeError(f"{name} expects a {kind} output tensor, but got {SCALAR_TYPE[out.dtype]}"))
     return into(out, function, *args)
 
 
 def _r2c(name: str, x: Any, n: Any, dim: Any, norm: Any, forward: bool) -> Any:
     axis, n = _axis(name, x, dim), _length(name, n)
     if x.dtype.category == COMPLEX:
-        raise RuntimeError(f"{name[4:]} expects a real input tensor, but got {SCALAR_TYPE[x.dtype]}")
+        raise noted(RuntimeError(f"{name[4:]} expects a real input tensor, but got {SCALAR_TYPE[x.dtype]}"))
     x = _promoted(x, False)
     scale = _norm(norm, forward)
     _points(shape_of(x)[axis] if n is None else n)
@@ -271,7 +274,7 @@ def ifftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: 
 
 def _need_axes(name: str, dims: Any) -> None:
     if not dims:
-        raise RuntimeError(f"{name[4:]} must transform at least one axis")
+        raise noted(RuntimeError(f"{name[4:]} must transform at least one axis"))
 
 
 def rfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Any:
@@ -280,7 +283,7 @@ def rfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: 
         return _into(out, rfftn, input, s, dim, norm)
     need("fft_rfftn", "input", input)
     if input.dtype.category == COMPLEX:
-        raise RuntimeError(f"rfftn expects a real-valued input tensor, but got {SCALAR_TYPE[input.dtype]}")
+        raise noted(RuntimeError(f"rfftn expects a real-valued input tensor, but got {SCALAR_TYPE[input.dtype]}"))
     dims, sizes = _axes(input, s, dim)
     x = _promoted(input, False)
     _need_axes("fft_rfftn", dims)
@@ -327,7 +330,7 @@ def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out:
         return _into(out, ihfftn, input, s, dim, norm)
     need("fft_ihfftn", "input", input)
     if input.dtype.category == COMPLEX:
-        raise RuntimeError(f"Only supports floating-point dtypes, but found: {SCALAR_TYPE[input.dtype]}")
+        raise noted(RuntimeError(f"Only supports floating-point dtypes, but found: {SCALAR_TYPE[input.dtype]}"))
     dims, sizes = _axes(input, s, dim)
     _need_axes("fft_ihfftn", dims)
     for size in sizes:
@@ -383,10 +386,10 @@ def _frequencies(
     out: Any,
 ) -> Any:
     if n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+        raise noted(RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]"))
     kind = kind_or_out(name, dtype, out)
     if kind.category < FLOAT:
-        raise RuntimeError(f"{name[4:]} requires a floating point or complex dtype")
+        raise noted(RuntimeError(f"{name[4:]} requires a floating point or complex dtype"))
     made = whole(n).astype(kind.np) * np.asarray(1 / (n * d) if n else 0, kind.np)
     return finish(name, made, kind, device, requires_grad, layout, pin_memory, out)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import broadcast_error
+from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
 from livetape.dtypes import INTEGER, SCALAR_TYPE, boolean, int32, int64
 from livetape.kernels.scatter import add_along, add_at, add_rows, along
@@ -27,13 +27,15 @@ def select(input: Any, dim: Any, index: Any) -> Any:
     """
     size = shape_of(input)
     if not size:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+        raise noted(IndexError("select() cannot be applied to a 0-dim tensor."))
     at = wrap_dim(dim, len(size), "select")
     if not is_integer(index):
-        raise TypeError(f"select(): argument 'index' (position 2) must be int, not {type(index).__name__}")
+        raise noted(TypeError(f"select(): argument 'index' (position 2) must be int, not {type(index).__name__}"))
     place = as_int(index)
     if not -size[at] <= place < size[at]:
-        raise IndexError(f"select(): index {place} out of range for tensor of size {list(size)} at dimension {at}")
+        raise noted(
+            IndexError(f"select(): index {place} out of range for tensor of size {list(size)} at dimension {at}")
+        )
     return SELECT.apply((input, at, place))
 
 
@@ -50,19 +52,21 @@ def narrow(input: Any, dim: Any, start: Any, length: Any) -> Any:
 def _narrowed(input: Any, dim: Any, start: Any, length: Any, copies: bool = False) -> tuple[int, int, int]:
     size = shape_of(input)
     if not size:
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+        raise noted(RuntimeError("narrow() cannot be applied to a 0-dim tensor."))
     if length < 0 and not copies:
-        raise RuntimeError("narrow(): length must be non-negative.")
+        raise noted(RuntimeError("narrow(): length must be non-negative."))
     at = wrap_dim(dim, len(size), "narrow")
     if isinstance(start, TensorBase) and (start.array.ndim or start.array.dtype.kind not in "iu"):
-        raise RuntimeError("start must be an 0-dim integral Tensor.")
+        raise noted(RuntimeError("start must be an 0-dim integral Tensor."))
     first, extent = as_int(start), size[at]
     if not -extent <= first <= extent:
-        raise IndexError(f"start out of range (expected to be in range of [{-extent}, {extent}], but got {first})")
+        raise noted(
+            IndexError(f"start out of range (expected to be in range of [{-extent}, {extent}], but got {first})")
+        )
     if first < 0:
         first += extent
     if first > extent - length or length < 0:
-        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({extent}).")
+        raise noted(RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({extent})."))
     return at, first, first + length
 
 
@@ -78,10 +82,12 @@ NARROW_COPY = row(
 def narrow_copy(input: Any, dim: Any, start: Any, length: Any) -> Any:
     """As `narrow`, but a copy (source: ``torch.narrow_copy``)."""
     if is_integer(dim) and as_int(dim) >= input.array.ndim > 0:
-        raise RuntimeError(
-            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could "
-            "this "
-            "error message be improved?  If so, please report an enhancement request to PyTorch.)"
+        raise noted(
+            RuntimeError(
+                "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could "
+                "this "
+                "error message be improved?  If so, please report an enhancement request to PyTorch.)"
+            )
         )
     return NARROW_COPY.apply((input, *_narrowed(input, dim, start, length, True)))
 
@@ -130,7 +136,7 @@ def check_range(
         if wrong:
             flat = index.reshape(-1)
             bad = int(flat[(flat < 0) | (flat >= extent)][0])
-            raise kind(text or f"index {bad} is out of bounds for dimension {dim} with size {extent}")
+            raise noted(kind(text or f"index {bad} is out of bounds for dimension {dim} with size {extent}"))
 
 
 def index_select(input: Any, dim: Any, index: Any, *, out: Any = None) -> Any:
@@ -146,9 +152,9 @@ def index_select(input: Any, dim: Any, index: Any, *, out: Any = None) -> Any:
     size = shape_of(input)
     at = wrap_dim(dim, len(size), "index_select")
     if index.array.ndim > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
+        raise noted(IndexError("index_select(): Index is supposed to be a vector"))
     if index.dtype is not int64 and index.dtype is not int32:
-        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+        raise noted(RuntimeError("index_select(): Expected dtype int32 or int64 for index"))
     check_range(index.array, size[at] if size else 1, "index out of range in self")
     return INDEX_SELECT.apply((input, at, index))
 
@@ -201,7 +207,7 @@ def gather(input: Any, dim: Any, index: Any, *, sparse_grad: bool = False, out: 
         index = wrap(np.empty(places.shape, np.int64), int64, None)
         return GATHER.apply((input, at, index))
     if index.dtype is not int64 and index.dtype is not int32:
-        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+        raise noted(RuntimeError("gather(): Expected dtype int32/int64 for index"))
     check_along("input", size, at, places)
     return GATHER.apply((input, at, index))
 
@@ -209,13 +215,15 @@ def gather(input: Any, dim: Any, index: Any, *, sparse_grad: bool = False, out: 
 def check_along(name: str, size: Any, dim: int, places: Any) -> None:
     """Raise torch's error unless an index fits a tensor of ``size`` in every dimension but ``dim``."""
     if max(places.ndim, 1) != max(len(size), 1):
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {name} tensor")
+        raise noted(RuntimeError(f"Index tensor must have the same number of dimensions as {name} tensor"))
     for d in range(places.ndim if size else 0):
         if d != dim and places.shape[d] > size[d]:
-            raise RuntimeError(
-                f"Size does not match at dimension {d} expected index {list(places.shape)} to be no "
-                "larger "
-                f"than self {list(size)} apart from dimension {dim}"
+            raise noted(
+                RuntimeError(
+                    f"Size does not match at dimension {d} expected index {list(places.shape)} to be no "
+                    "larger "
+                    f"than self {list(size)} apart from dimension {dim}"
+                )
             )
     check_range(places, size[dim] if size else 1, None, RuntimeError, dim)
 
@@ -225,23 +233,27 @@ def take_along_dim(input: Any, indices: Any, dim: Any = None, *, out: Any = None
     if out is not None:
         return into(out, take_along_dim, input, indices, dim)
     if indices.dtype is not int64 and indices.dtype is not int32:
-        raise RuntimeError(
-            "torch.take_along_dim(): dtype of indices should be Long but got " + SCALAR_TYPE[indices.dtype]
+        raise noted(
+            RuntimeError(
+                "torch.take_along_dim(): dtype of indices should be Long but got " + SCALAR_TYPE[indices.dtype]
+            )
         )
     if dim is None:
         return gather(_flat(input), 0, _flat(indices))
     size, wanted = shape_of(input), shape_of(indices)
     if len(size) != len(wanted):
-        raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, but "
-            "got "
-            f"{len(size)} dimensions for input, and {len(wanted)} dimensions for indices"
+        raise noted(
+            RuntimeError(
+                "torch.take_along_dim(): input and indices should have the same number of dimensions, but "
+                "got "
+                f"{len(size)} dimensions for input, and {len(wanted)} dimensions for indices"
+            )
         )
     at = wrap_dim(dim, len(size), "take_along_dim")
     try:
         both = np.broadcast_shapes((*size[:at], 1, *size[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :]))
     except ValueError:
-        raise broadcast_error((*size[:at], 1, *size[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :])) from None
+        raise noted(broadcast_error((*size[:at], 1, *size[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :]))) from None
     wide = expand(input, (*both[:at], size[at], *both[at + 1 :]))
     places = indices.array
     if places.size and places.min() < 0:
@@ -274,12 +286,12 @@ TAKE_BACKWARD = row(
 def check_flat(name: str, index: Any, count: int) -> None:
     """Raise torch's error unless an index is fit for the elements of a flattened tensor."""
     if index.dtype is not int64:
-        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {SCALAR_TYPE[index.dtype]}")
+        raise noted(RuntimeError(f"{name}(): Expected a long tensor for index, but got {SCALAR_TYPE[index.dtype]}"))
     places = index.array
     if places.size and (places.min() < -count or places.max() >= count):
         flat = places.reshape(-1)
         bad = int(flat[(flat < -count) | (flat >= count)][0])
-        raise IndexError(f"out of range: tried to access index {bad} on a tensor of {count} elements.")
+        raise noted(IndexError(f"out of range: tried to access index {bad} on a tensor of {count} elements."))
 
 
 def take(input: Any, index: Any, *, out: Any = None) -> Any:
@@ -294,7 +306,7 @@ def take(input: Any, index: Any, *, out: Any = None) -> Any:
     need_tensor("take", index, "index", 1)
     count = input.array.size
     if not count and index.array.size:
-        raise IndexError("take(): tried to take from an empty tensor")
+        raise noted(IndexError("take(): tried to take from an empty tensor"))
     check_flat("take", index, count)
     return TAKE.apply((input, index))
 
@@ -348,7 +360,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
         return into(out, masked_select, input, mask)
     need_tensor("masked_select", mask, "mask", 1)
     if mask.dtype is not boolean:
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
+        raise noted(RuntimeError("masked_select: expected BoolTensor for mask"))
     check_broadcast(mask, input)
     return MASKED_SELECT.apply((input, mask))
 
@@ -361,7 +373,7 @@ def check_broadcast(mask: Any, input: Any) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(left, right)
     except ValueError:
-        raise broadcast_error(left, right) from None
+        raise noted(broadcast_error(left, right)) from None
 
 
 # ---------------------------------------------------------------- where elements are not 0
@@ -393,7 +405,7 @@ def nonzero_static(input: Any, *, size: Any, fill_value: int = -1, out: Any = No
     if out is not None:
         return into(out, nonzero_static, input, size=size, fill_value=fill_value)
     if size < 0:
-        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, but got {size}")
+        raise noted(RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, but got {size}"))
     found = np.argwhere(input.array)[:size]
     made = np.full((size, input.array.ndim), fill_value, np.int64)
     made[: len(found)] = found
@@ -409,7 +421,7 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     """
     kind = indices.dtype
     if kind.category != INTEGER:
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {kind!r}")
+        raise noted(TypeError(f"expected 'indices' to be integer dtype, but got {kind!r}"))
     size = (shape,) if isinstance(shape, int) else tuple(shape)
     if len(size) == 1:
         return (wrap(indices.array.copy(), kind, None),)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.modes import is_recording, state
 from livetape._tape.tensor import (
     DEFAULT,
@@ -84,9 +85,11 @@ def places(shape: Any, indices: Any) -> tuple[Any, ...]:
         if kind == "b" or (kind == "u" and index.dtype.itemsize == 1):
             for j, extent in enumerate(index.shape):
                 if extent != shape[at + j]:
-                    raise IndexError(
-                        f"The shape of the mask {list(index.shape)} at index {at + j} does not match the "
-                        f"shape of the indexed tensor {list(shape)} at index {at + j}"
+                    raise noted(
+                        IndexError(
+                            f"The shape of the mask {list(index.shape)} at index {at + j} does not match the "
+                            f"shape of the indexed tensor {list(shape)} at index {at + j}"
+                        )
                     )
             found.extend(index.nonzero() if index.ndim else (np.zeros(int(bool(index)), np.int64),))
             at += index.ndim
@@ -103,7 +106,7 @@ def _gather(self: Any, indices: Any) -> Any:
             return self.take(key[-1], len(key) - 1)  # quicker, and in the usual memory order
         out = self[key]
     except IndexError:
-        raise index_error(self.shape, key) from None
+        raise noted(index_error(self.shape, key)) from None
     return out if out.flags.c_contiguous else np.ascontiguousarray(out)
 
 
@@ -148,13 +151,15 @@ def write(target: Any, indices: Any, values: Any, accumulate: bool) -> None:
         else:
             target[key] = values
     except IndexError:
-        raise index_error(target.shape, key) from None
+        raise noted(index_error(target.shape, key)) from None
     except ValueError:
         want = target[key].shape
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
-            "indexing "
-            f"result of shape {list(want)}"
+        raise noted(
+            RuntimeError(
+                f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+                "indexing "
+                f"result of shape {list(want)}"
+            )
         ) from None
 
 
@@ -202,11 +207,11 @@ def _sequence(value: Any) -> Any:
     else:
         items = list(value)
         if _has_text(items):
-            raise TypeError("new(): invalid data type 'str'")
+            raise noted(TypeError("new(): invalid data type 'str'"))
         try:
             array = np.array([_plain(v) for v in items])
         except ValueError:
-            raise ValueError(_ragged(items)) from None
+            raise noted(ValueError(_ragged(items))) from None
         if array.dtype.kind in "fc" or not array.size:
             array = array.astype(np.int64)
         found = from_array(array)
@@ -254,7 +259,7 @@ def _bounds(item: slice, extent: int) -> tuple[int, int, int]:
     """Start, end and step of a slice of a dimension of the given extent."""
     step = item.step
     if step is not None and hasattr(step, "__index__") and as_int(step) < 0:
-        raise ValueError("step must be greater than zero")
+        raise noted(ValueError("step must be greater than zero"))
     return item.indices(extent)
 
 
@@ -276,8 +281,8 @@ def read(shape: Any, items: tuple[Any, ...]) -> Reading:
         used += _dimensions_of(item)
     if used > len(shape):
         if not shape:
-            raise _select_error(0, 0, shape)
-        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+            raise noted(_select_error(0, 0, shape))
+        raise noted(IndexError(f"too many indices for tensor of dimension {len(shape)}"))
     reading = Reading()
     basic, steps, indices = reading.basic, reading.steps, reading.indices
     source = 0  # dimension of the tensor
@@ -321,7 +326,7 @@ def read(shape: Any, items: tuple[Any, ...]) -> Reading:
                     item = int(tensor.array)
                 if tensor.array.ndim or kind.category >= FLOAT or type(tensor.array) is not NDARRAY:
                     if kind is not int64 and kind is not int32 and kind is not boolean and kind is not uint8:
-                        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+                        raise noted(IndexError("tensors used as indices must be long, int, byte or bool tensors"))
                     while len(indices) < dim:
                         indices.append(None)
                     indices.append(tensor)
@@ -335,7 +340,7 @@ def read(shape: Any, items: tuple[Any, ...]) -> Reading:
             item = as_int(item)
         extent = shape[source]
         if not -extent <= item < extent:
-            raise _select_error(item, source, shape)
+            raise noted(_select_error(item, source, shape))
         basic.append(item)
         steps.append((SELECT, dim, item))
         source += 1
@@ -359,13 +364,15 @@ def _to_index(item: Any) -> Any:
     if type(item) is NDARRAY or isinstance(item, (list, tuple, range)):
         return _sequence(item)
     if isinstance(item, str):
-        raise TypeError("new(): invalid data type 'str'")
+        raise noted(TypeError("new(): invalid data type 'str'"))
     if hasattr(item, "__index__"):
         return wrap(np.array(as_int(item)), int64, None)
     kind = type(item).__module__ + "." if type(item).__module__ == "numpy" else ""
-    raise IndexError(
-        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-        f"(got {kind}{type(item).__name__})"
+    raise noted(
+        IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {kind}{type(item).__name__})"
+        )
     )
 
 
@@ -416,14 +423,14 @@ def getitem(self: Any, index: Any) -> Any:
             array = self.array
             array = array[index] if array.ndim > 1 else array[index, ...]
         except IndexError:
-            raise _select_error(index, 0, shape_of(self)) from None
+            raise noted(_select_error(index, 0, shape_of(self))) from None
         if state.interposed == 0:
             return SELECT.finish_view((self, 0, index), array)
         return SELECT.apply((self, 0, index))
     if type(index) is slice:
         shape = self.array.shape
         if not shape:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            raise noted(IndexError("slice() cannot be applied to a 0-dim tensor."))
         start, end, step = _bounds(index, shape[0])
         if state.interposed == 0:
             return SLICE.finish_view((self, 0, start, end, step), self.array[start:end:step])
@@ -451,9 +458,9 @@ def _as_value(self: Any, value: Any) -> Any:
         return value
     if isinstance(value, (bool, int, float, complex, np.generic)):
         if self.dtype.category < COMPLEX and isinstance(value, (complex, np.complexfloating)):
-            raise RuntimeError(f"value cannot be converted to type {_c_type(self)} without overflow")
+            raise noted(RuntimeError(f"value cannot be converted to type {_c_type(self)} without overflow"))
         return wrap(self.dtype.scalar(value), self.dtype, None)
-    raise TypeError(f"can't assign a {_full_name(value)} to a torch.{SCALAR_TYPE[self.dtype]}Tensor")
+    raise noted(TypeError(f"can't assign a {_full_name(value)} to a torch.{SCALAR_TYPE[self.dtype]}Tensor"))
 
 
 def _c_type(self: Any) -> str:
@@ -514,10 +521,12 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         return
     indices = tuple([i for i in reading.indices if i is not _COVERED])
     if value.dtype is not self.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{SCALAR_TYPE[self.dtype]} for the destination and {SCALAR_TYPE[value.dtype]} for the "
-            "source."
+        raise noted(
+            RuntimeError(
+                "Index put requires the source and destination dtypes match, got "
+                f"{SCALAR_TYPE[self.dtype]} for the destination and {SCALAR_TYPE[value.dtype]} for the "
+                "source."
+            )
         )
     put_(target, indices, _without_leading_ones(value))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import FLOAT, uint8
 from livetape.kernels import resample as kernels
@@ -70,7 +71,7 @@ def _resample(input: Any, out: list[int], mode: str, align_corners: bool, factor
     kind = input.dtype
     if kind.category < FLOAT and kind is not uint8:
         name = mode.replace("nearest-exact", "nearest")
-        raise refuse(f"upsample_{name}{dims}d" + ("_channels_last" if dims == 2 else ""), kind.np)
+        raise noted(refuse(f"upsample_{name}{dims}d" + ("_channels_last" if dims == 2 else ""), kind.np))
     real = np.float64 if kind.np == np.float64 else np.float32
     taps = tuple(
         [
@@ -86,11 +87,15 @@ def _check_sizes(size: Any, out: Any) -> None:
     if any(n <= 0 for n in out) or not all(size[2:]):
         shown = [", ".join(f"{axis}: {n}" for axis, n in zip(axes, numbers)) for numbers in (size[2:], out)]
         joint = " and output" if len(out) == 1 else " output"
-        raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({shown[0]}){joint} ({shown[1]})"
+        raise noted(
+            RuntimeError(
+                f"Input and output sizes should be greater than 0, but got input ({shown[0]}){joint} ({shown[1]})"
+            )
         )
     if not size[1]:
-        raise RuntimeError(f"Non-empty {len(out) + 2}D data tensor expected but got a tensor with sizes {list(size)}")
+        raise noted(
+            RuntimeError(f"Non-empty {len(out) + 2}D data tensor expected but got a tensor with sizes {list(size)}")
+        )
 
 
 # ---------------------------------------------------------------- interpolate
@@ -102,33 +107,39 @@ def _output_size(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any]:
     """The size and the scale factors for each dimension, one of which is None."""
     spatial = list(shape_of(input)[2:])
     if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
+        raise noted(ValueError("only one of size or scale_factor should be defined"))
     if size is not None:
         if isinstance(size, (list, tuple)):
             if len(size) != len(spatial):
-                raise ValueError(
-                    "Input and output must have the same number of spatial dimensions, but got input with "
-                    f"spatial dimensions of {spatial} and output size of {size}. Please provide input "
-                    "tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
+                raise noted(
+                    ValueError(
+                        "Input and output must have the same number of spatial dimensions, but got input with "
+                        f"spatial dimensions of {spatial} and output size of {size}. Please provide input "
+                        "tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
+                    )
                 )
             if not all(is_integer(n) for n in size):
-                raise TypeError(
-                    "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
-                    f"int], but got size with types {[type(n) for n in size]}"
+                raise noted(
+                    TypeError(
+                        "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
+                        f"int], but got size with types {[type(n) for n in size]}"
+                    )
                 )
             return [as_int(n) for n in size], None
         if not is_integer(size):
-            raise TypeError(f"interpolate(): size must be ints, not {type(size).__name__}")
+            raise noted(TypeError(f"interpolate(): size must be ints, not {type(size).__name__}"))
         return [as_int(size)] * len(spatial), None
     if scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
+        raise noted(ValueError("either size or scale_factor should be defined"))
     if isinstance(scale_factor, (list, tuple)):
         if len(scale_factor) != len(spatial):
-            raise ValueError(
-                "Input and scale_factor must have the same number of spatial dimensions, but got input "
-                f"with spatial dimensions of {spatial} and scale_factor of shape {scale_factor}. Please "
-                "provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, "
-                "...,sK) format."
+            raise noted(
+                ValueError(
+                    "Input and scale_factor must have the same number of spatial dimensions, but got input "
+                    f"with spatial dimensions of {spatial} and scale_factor of shape {scale_factor}. Please "
+                    "provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, "
+                    "...,sK) format."
+                )
             )
         return None, [float(f) for f in scale_factor]
     return None, [float(scale_factor)] * len(spatial)
@@ -155,28 +166,34 @@ def interpolate(
         raise AttributeError(f"'{type(input).__name__}' object has no attribute 'dim'")
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
-            raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | "
-                "bicubic | trilinear"
+            raise noted(
+                ValueError(
+                    "align_corners option can only be set with the interpolating modes: linear | bilinear | "
+                    "bicubic | trilinear"
+                )
             )
     elif align_corners is None:
         align_corners = False
     out, factors = _output_size(input, size, scale_factor)
     if recompute_scale_factor is not None and recompute_scale_factor and size is not None:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        raise noted(ValueError("recompute_scale_factor is not meaningful with an explicit size."))
     ndim = input.array.ndim
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and ndim == 4):
-        raise ValueError(
-            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        raise noted(
+            ValueError(
+                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+            )
         )
     if out is None:
         out = [math.floor(float(n) * f) for n, f in zip(shape_of(input)[2:], factors)]
         if recompute_scale_factor or mode == "area":
             factors = None
     if ndim not in (3, 4, 5) or mode not in _MODES.split(" | "):
-        raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {ndim}D) for the "
-            f"modes: {_MODES} (got {mode})"
+        raise noted(
+            NotImplementedError(
+                f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {ndim}D) for the "
+                f"modes: {_MODES} (got {mode})"
+            )
         )
     dims = ndim - 2
     if mode == "area":
@@ -184,9 +201,9 @@ def interpolate(
             input, out if dims > 1 else out[0]
         )
     if _DIMS.get(mode, dims) != dims:
-        raise NotImplementedError(f"Got {ndim}D input, but {mode} mode needs {_DIMS[mode] + 2}D input")
+        raise noted(NotImplementedError(f"Got {ndim}D input, but {mode} mode needs {_DIMS[mode] + 2}D input"))
     if mode == "lanczos" and not antialias:
-        raise ValueError("Lanczos mode requires antialias=True")
+        raise noted(ValueError("Lanczos mode requires antialias=True"))
     return _resample(input, out, mode, bool(align_corners), factors, antialias)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import SCALAR_TYPE, default, of_numpy, promote_types
 from livetape.ops.basics import zeros
@@ -111,12 +112,14 @@ UNBIND = row("unbind", _slices_of, view=True, outputs=0, batch="dim", self=_unbi
 def tensor_list(name: str, tensors: Any) -> Any:
     """The argument ``tensors`` as a list; torch's errors if it is none, or holds something else."""
     if not isinstance(tensors, (list, tuple)):
-        raise TypeError(
-            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        raise noted(
+            TypeError(
+                f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+            )
         )
     for i, one in enumerate(tensors):
         if not isinstance(one, TensorBase):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(one).__name__}")
+            raise noted(TypeError(f"expected Tensor as element {i} in argument 0, but got {type(one).__name__}"))
     return tensors
 
 
@@ -131,7 +134,7 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None, out: Any = None) -> Any
         dim = axis
     tensors = tensor_list("cat", tensors)
     if not tensors:
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+        raise noted(ValueError("torch.cat(): expected a non-empty list of Tensors"))
     if out is not None:
         return _cat_into(out, tensors, dim)
     size: Any = None
@@ -142,12 +145,12 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None, out: Any = None) -> Any
             continue
         if size is None:
             if not shape:
-                raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+                raise noted(RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated"))
             size, first = shape, i
             dim = wrap_dim(dim, len(shape), "cat", "dim", 2)
         elif shape != size:
             if not shape:
-                raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+                raise noted(RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated"))
             _check_fits(size, shape, dim, i - first)
     if size is None:
         dim = wrap_dim(dim, 1, "cat", "dim", 2)
@@ -156,13 +159,15 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None, out: Any = None) -> Any
 
 def _check_fits(size: Any, shape: Any, dim: int, position: int) -> None:
     if len(size) != len(shape):
-        raise RuntimeError(f"Tensors must have same number of dimensions: got {len(size)} and {len(shape)}")
+        raise noted(RuntimeError(f"Tensors must have same number of dimensions: got {len(size)} and {len(shape)}"))
     for d, (p, q) in enumerate(zip(size, shape)):
         if p != q and d != dim:
-            raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {dim}. Expected size {p} but got "
-                f"size {q} "
-                f"for tensor number {position} in the list."
+            raise noted(
+                RuntimeError(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size {p} but got "
+                    f"size {q} "
+                    f"for tensor number {position} in the list."
+                )
             )
 
 
@@ -171,8 +176,8 @@ def _cat_into(out: Any, tensors: Any, dim: Any) -> Any:
         return into(out, cat, tensors, dim)
     except RuntimeError as error:
         if "result type" in str(error):
-            raise TypeError(
-                "torch.cat(): input types can't be cast to the desired output type " + SCALAR_TYPE[out.dtype]
+            raise noted(
+                TypeError("torch.cat(): input types can't be cast to the desired output type " + SCALAR_TYPE[out.dtype])
             ) from None
         raise
 
@@ -199,13 +204,15 @@ def stack(tensors: Any, dim: Any = 0, *, out: Any = None) -> Any:
         return into(out, stack, tensors, dim)
     tensors = tensor_list("stack", tensors)
     if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
+        raise noted(RuntimeError("stack expects a non-empty TensorList"))
     size = tensors[0].array.shape
     for i, one in enumerate(tensors):
         if one.array.shape != size:
-            raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(size)} at entry 0 and "
-                f"{list(one.array.shape)} at entry {i}"
+            raise noted(
+                RuntimeError(
+                    f"stack expects each tensor to be equal size, but got {list(size)} at entry 0 and "
+                    f"{list(one.array.shape)} at entry {i}"
+                )
             )
     return STACK.apply((list(tensors), wrap_dim(dim, len(size) + 1, "stack", "dim", 2)))
 
@@ -213,7 +220,7 @@ def stack(tensors: Any, dim: Any = 0, *, out: Any = None) -> Any:
 def _at_least(name: str, tensors: Any, make: Any) -> Any:
     tensors = tensor_list(name, tensors)
     if not tensors:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
+        raise noted(RuntimeError(f"{name} expects a non-empty TensorList"))
     return [make(one) for one in tensors]
 
 
@@ -251,15 +258,17 @@ def _each(name: str, tensors: tuple[Any, ...], make: Any) -> Any:
     """Apply ``make`` to one tensor, or to each of several or of a list."""
     if len(tensors) == 1 and not isinstance(tensors[0], (tuple, list)):
         if not isinstance(tensors[0], TensorBase):
-            raise no_overload(
-                name,
-                tensors,
-                "(Tensor input)\n      didn't match because some of the arguments have "
-                "invalid "
-                f"types: (!{type(tensors[0]).__name__}!)",
-                "(tuple of Tensors tensors)\n      didn't "
-                "match because "
-                f"some of the arguments have invalid types: (!{type(tensors[0]).__name__}!)",
+            raise noted(
+                no_overload(
+                    name,
+                    tensors,
+                    "(Tensor input)\n      didn't match because some of the arguments have "
+                    "invalid "
+                    f"types: (!{type(tensors[0]).__name__}!)",
+                    "(tuple of Tensors tensors)\n      didn't "
+                    "match because "
+                    f"some of the arguments have invalid types: (!{type(tensors[0]).__name__}!)",
+                )
             )
         return make(tensors[0])
     given = tensors[0] if len(tensors) == 1 else tensors
@@ -333,9 +342,11 @@ def block_diag(*tensors: Any) -> Any:
         return zeros((1, 0), default.dtype)
     for i, one in enumerate(tensor_list("block_diag", tensors)):
         if one.array.ndim > 2:
-            raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
-                f"{one.array.ndim} dimensions"
+            raise noted(
+                RuntimeError(
+                    f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
+                    f"{one.array.ndim} dimensions"
+                )
             )
     return BLOCK_DIAG.apply((list(tensors),))
 
@@ -351,7 +362,7 @@ def unbind(input: Any, dim: Any = 0) -> Any:
     ndim = input.array.ndim
     at = wrap_dim(dim, ndim, "unbind")
     if not ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        raise noted(IndexError(f"Dimension specified as {dim} but tensor has no dimensions"))
     return UNBIND.apply((input, at)) if input.array.shape[at] else ()
 
 

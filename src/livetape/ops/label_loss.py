@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from livetape._tape.explain import broadcast_error
+from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, FLOAT, SCALAR_TYPE, int64
 from livetape.kernels import loss as kernels
@@ -67,16 +67,18 @@ def binary_cross_entropy(
     how = reduction_of(reduction, size_average, reduce)
     _of_tensors(target, input)
     if shape_of(target) != shape_of(input):
-        raise ValueError(
-            f"Using a target size ({shape_of(target)}) that is different to the input size "
-            f"({shape_of(input)}) is deprecated. Please ensure they have the same size."
+        raise noted(
+            ValueError(
+                f"Using a target size ({shape_of(target)}) that is different to the input size "
+                f"({shape_of(input)}) is deprecated. Please ensure they have the same size."
+            )
         )
     if weight is not None:
         refuse_gradient("binary_cross_entropy", "weight", weight)
         weight, _ = broadcast(weight, target)
     for other in (target, weight):
         if other is not None and other.dtype is not input.dtype:
-            raise RuntimeError(f"Found dtype {SCALAR_TYPE[other.dtype]} but expected {SCALAR_TYPE[input.dtype]}")
+            raise noted(RuntimeError(f"Found dtype {SCALAR_TYPE[other.dtype]} but expected {SCALAR_TYPE[input.dtype]}"))
     return BCE.apply((input, target, weight, how))
 
 
@@ -157,16 +159,20 @@ def binary_cross_entropy_with_logits(
     _of_tensors(target, input)
     size = shape_of(input)
     if shape_of(target) != size:
-        raise ValueError(f"Target size ({shape_of(target)}) must be the same as input size ({size})")
+        raise noted(ValueError(f"Target size ({shape_of(target)}) must be the same as input size ({size})"))
     if target.dtype.category < FLOAT:
         if target.dtype.category == BOOL:
-            raise RuntimeError(
-                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                "`logical_xor()` operator instead."
+            raise noted(
+                RuntimeError(
+                    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                    "`logical_xor()` operator instead."
+                )
             )
-        raise RuntimeError(
-            f"result type {SCALAR_TYPE[input.dtype]} can't be cast to the desired output type "
-            f"{SCALAR_TYPE[target.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"result type {SCALAR_TYPE[input.dtype]} can't be cast to the desired output type "
+                f"{SCALAR_TYPE[target.dtype]}"
+            )
         )
     for name, value in (("weight", weight), ("pos_weight", pos_weight)):
         if value is not None:
@@ -179,7 +185,7 @@ def _check_fits(value: Any, size: Any) -> None:
     have = shape_of(value)
     for at in range(1, min(len(have), len(size)) + 1):
         if have[-at] != size[-at] and have[-at] != 1 and size[-at] != 1:
-            raise broadcast_error(tuple(have), tuple(size))
+            raise noted(broadcast_error(tuple(have), tuple(size)))
 
 
 # ---------------------------------------------------------------- margins
@@ -222,7 +228,7 @@ def _not_implemented(name: str) -> Any:
     """A formula that raises torch's error for a second derivative that it lacks."""
 
     def formula(grad: Any) -> Any:
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+        raise noted(RuntimeError(f"derivative for aten::{name} is not implemented"))
 
     return formula
 
@@ -263,27 +269,33 @@ def multi_margin_loss(
     """
     how = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
+        raise noted(ValueError("only p == 1 and p == 2 supported"))
     size, places = input.array.shape, target.array.shape
     if weight is not None:
         refuse_gradient("multi_margin_loss", "weight", weight)
         if weight.array.ndim != 1:
-            raise ValueError("weight must be one-dimensional")
+            raise noted(ValueError("weight must be one-dimensional"))
         if weight.array.size != (size[-1] if size else 1):
-            raise RuntimeError(
-                f"inconsistent weight size, expected {size[-1] if size else 1} but got {list(weight.array.shape)}"
+            raise noted(
+                RuntimeError(
+                    f"inconsistent weight size, expected {size[-1] if size else 1} but got {list(weight.array.shape)}"
+                )
             )
     if len(size) > 2 or (size and size[-1] == 0):
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(size)}")
+        raise noted(
+            RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(size)}")
+        )
     batch = size[0] if len(size) == 2 else 1
     if len(places) > 1 or target.array.size != batch:
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
-            f"samples (batch size). Expected target size [{batch}], but got {list(places)}. Input has "
-            f"shape {list(size)}."
+        raise noted(
+            RuntimeError(
+                "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+                f"samples (batch size). Expected target size [{batch}], but got {list(places)}. Input has "
+                f"shape {list(size)}."
+            )
         )
     if target.dtype is not int64:
-        raise RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE[target.dtype]}")
+        raise noted(RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE[target.dtype]}"))
     return MULTI_MARGIN.apply((input, target, p, margin, weight, how))
 
 
@@ -312,11 +324,13 @@ def multilabel_margin_loss(
     how = reduction_of(reduction, size_average, reduce)
     size, places = input.array.shape, target.array.shape
     if len(size) > 2 or (size and size[-1] == 0):
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(size)}")
+        raise noted(
+            RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(size)}")
+        )
     if places != size and not (len(size) < 2 and target.array.size == input.array.size):
-        raise RuntimeError(f"inconsistent target size: {list(places)} for input of size: {list(size)}")
+        raise noted(RuntimeError(f"inconsistent target size: {list(places)} for input of size: {list(size)}"))
     if target.dtype is not int64:
-        raise RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE[target.dtype]}")
+        raise noted(RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE[target.dtype]}"))
     return LABEL_MARGIN.apply((input, target, how))
 
 

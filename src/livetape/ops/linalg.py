@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of, wrap
 from livetape.ops import decompositions, determinants, matrix_functions, singular, solving
 from livetape.ops import lu_factors as factors
@@ -35,7 +36,7 @@ def _replaced(name: str, better: str, rest: str) -> str:
 
 def _need_bool(name: str, argument: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise TypeError(f"{name}(): argument '{argument}' must be bool, not {type(value).__name__}")
+        raise noted(TypeError(f"{name}(): argument '{argument}' must be bool, not {type(value).__name__}"))
 
 
 # ---------------------------------------------------------------- determinants and inverses
@@ -122,8 +123,10 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     _need_bool("svd", "some", some)
     _need_bool("svd", "compute_uv", compute_uv)
     if input.array.ndim < 2:
-        raise RuntimeError(
-            f"linalg.svd: input should have at least 2 dimensions, but has {input.array.ndim} dimensions instead"
+        raise noted(
+            RuntimeError(
+                f"linalg.svd: input should have at least 2 dimensions, but has {input.array.ndim} dimensions instead"
+            )
         )
     singular.check_svd(input)
     if compute_uv:
@@ -201,7 +204,7 @@ def matrix_power(input: Any, n: Any, *, out: Any = None) -> Any:
     """The n-th powers of square matrices (source: ``torch.matrix_power``)."""
     need("matrix_power", "input", input)
     if not is_integer(n):
-        raise TypeError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+        raise noted(TypeError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}"))
     return matrix_functions.matrix_power(input, as_int(n), out=out)
 
 
@@ -220,10 +223,10 @@ def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Any:
     need("cross", "other", other, 2)
     if dim is not None:
         if not is_integer(dim):
-            raise TypeError(f"cross(): argument 'dim' must be int, not {type(dim).__name__}")
+            raise noted(TypeError(f"cross(): argument 'dim' must be int, not {type(dim).__name__}"))
         return matrix_functions.cross(input, other, dim=as_int(dim), out=out)
     if input.array.ndim != other.array.ndim:
-        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+        raise noted(RuntimeError("linalg.cross: inputs must have the same number of dimensions."))
     _deprecated(
         "cross",
         "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
@@ -232,7 +235,7 @@ def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Any:
     )
     size = shape_of(input)
     if 3 not in size:
-        raise RuntimeError("no dimension of size 3 in input")
+        raise noted(RuntimeError("no dimension of size 3 in input"))
     return matrix_functions.cross(input, other, dim=size.index(3), out=out)
 
 
@@ -244,7 +247,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
         "which accepts a list of two or more tensors rather than multiple parameters.",
     )
     if not matrices:
-        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+        raise noted(RuntimeError("chain_matmul(): Expected one or more matrices"))
     if len(matrices) == 1:
         return matrices[0]
     return matrix_functions.multi_dot(list(matrices), out=out)
@@ -256,7 +259,7 @@ def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = No
         return into(out, frobenius_norm, input, dim, keepdim)
     count = 1 if is_integer(dim) else len(dim)
     if count > 2:
-        raise RuntimeError(f"Expected at most 2 dimensions, but got {count} dimensions instead.")
+        raise noted(RuntimeError(f"Expected at most 2 dimensions, but got {count} dimensions instead."))
     return plain_norm(input, 2, dim, keepdim)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import NDARRAY, TensorBase, wrap
 from livetape.device import require_cpu
 from livetape.dtypes import (
@@ -92,12 +93,12 @@ def array_of(data: Any, kind: dtype | None) -> Any:
     if isinstance(data, np.ndarray):
         return _converted(_accepted(np.asarray(data)), kind, True)
     if isinstance(data, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{given.__name__}'")
+        raise noted(TypeError(f"new(): invalid data type '{given.__name__}'"))
     if _is_sequence(data):
         return _from_sequence(data, kind)
     if kind is not None:
-        raise TypeError(f"must be real number, not {given.__name__}")
-    raise RuntimeError(f"Could not infer dtype of {given.__name__}")
+        raise noted(TypeError(f"must be real number, not {given.__name__}"))
+    raise noted(RuntimeError(f"Could not infer dtype of {given.__name__}"))
 
 
 def _accepted(array: Any) -> Any:
@@ -105,7 +106,7 @@ def _accepted(array: Any) -> Any:
     of_numpy(array.dtype)
     for stride in array.strides:
         if stride < 0:
-            raise ValueError(_NEGATIVE)
+            raise noted(ValueError(_NEGATIVE))
     return array
 
 
@@ -122,13 +123,13 @@ def _from_number(data: Any, kind: dtype | None) -> Any:
     if isinstance(data, int):
         if kind is None or kind is int64:
             if not -(2**63) <= data < 2**63:
-                raise ValueError("Overflow when unpacking long long")
+                raise noted(ValueError("Overflow when unpacking long long"))
             return np.array(data, np.int64)
         return scalar_array(data, kind, kind.name)
     if kind is None:
         kind = default.dtype.to_complex() if isinstance(data, complex) else default.dtype
     if isinstance(data, complex) and kind.category == FLOAT:
-        raise TypeError("must be real number, not complex")
+        raise noted(TypeError("must be real number, not complex"))
     return scalar_array(data, kind, kind.name)
 
 
@@ -152,7 +153,7 @@ def _shape_of(data: Any) -> tuple[int, ...]:
         n = len(data)
         found.append(n)
         if len(found) > 128:
-            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+            raise noted(ValueError(f"too many dimensions '{type(data).__name__}'"))
         if not n:
             break
         data = data[0]
@@ -211,14 +212,14 @@ def _narrowed(array: Any, kind: dtype) -> Any:
     if array.dtype is kind.np:
         return array
     if have == "c" and kind.category < COMPLEX:
-        raise TypeError("must be real number, not complex")
+        raise noted(TypeError("must be real number, not complex"))
     if kind.category == INTEGER and have in "if" and array.size:
         bits = 8 * kind.itemsize
         high = 2 ** (bits - 1) - 1 if kind.is_signed else 2**bits - 1
         low = -high - 1 if kind.is_signed else -high
         whole = np.trunc(array) if have == "f" else array
         if not (whole.min() >= low and whole.max() <= high):
-            raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+            raise noted(RuntimeError(f"value cannot be converted to type {kind.name} without overflow"))
     if have == "i" and kind.category >= FLOAT:
         array = array.astype(np.float64)
     elif have == "f" and kind.category == INTEGER:
@@ -260,9 +261,9 @@ def _kind_of_value(value: Any) -> dtype:
     if isinstance(value, np.ndarray):
         return of_numpy(value.dtype)
     if isinstance(value, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
+        raise noted(TypeError(f"new(): invalid data type '{type(value).__name__}'"))
     if not _is_sequence(value):
-        raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+        raise noted(RuntimeError(f"Could not infer dtype of {type(value).__name__}"))
     found: dtype | None = None
     for i in range(len(value)):
         one = _kind_of_value(value[i])
@@ -278,7 +279,7 @@ def _from_mixed(data: Any, shape: tuple[int, ...], kind: dtype | None) -> Any:
             break
         first = first[0]
     if isinstance(first, (str, bytes)):
-        raise ValueError(f"too many dimensions '{type(first).__name__}'")
+        raise noted(ValueError(f"too many dimensions '{type(first).__name__}'"))
     if kind is None:
         kind = _kind_of_value(data)
     if len(data) and isinstance(data[0], np.ndarray) and "arrays" not in _warned:
@@ -303,9 +304,9 @@ def _store(target: Any, data: Any, shape: tuple[int, ...], dim: int, kind: dtype
         np.copyto(target, data, casting="unsafe")
         return
     if not _is_sequence(data):
-        raise TypeError("not a sequence")
+        raise noted(TypeError("not a sequence"))
     if len(data) != shape[dim]:
-        raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
+        raise noted(ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})"))
     for i in range(shape[dim]):
         _store(target[i, ...], data[i], shape, dim + 1, kind)
 
@@ -315,20 +316,20 @@ def _number(value: Any, kind: dtype) -> Any:
     if isinstance(value, TensorBase):
         if value.array.size != 1:
             if kind.category < FLOAT:
-                raise TypeError("only integer tensors of a single element can be converted to an index")
-            raise ValueError("only one element tensors can be converted to Python scalars")
+                raise noted(TypeError("only integer tensors of a single element can be converted to an index"))
+            raise noted(ValueError("only one element tensors can be converted to Python scalars"))
         value = value.array.item()
     elif isinstance(value, (np.generic, np.ndarray)):
         value = value.item()
     if not isinstance(value, (bool, int, float, complex)):
         name = type(value).__name__
         if kind.category == INTEGER:
-            raise TypeError(f"'{name}' object cannot be interpreted as an integer")
-        raise TypeError(f"must be real number, not {name}")
+            raise noted(TypeError(f"'{name}' object cannot be interpreted as an integer"))
+        raise noted(TypeError(f"must be real number, not {name}"))
     if isinstance(value, complex) and kind.category < COMPLEX:
-        raise TypeError("must be real number, not complex")
+        raise noted(TypeError("must be real number, not complex"))
     if kind is int64 and isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError("Overflow when unpacking long long")
+        raise noted(ValueError("Overflow when unpacking long long"))
     return scalar_array(value, kind, kind.name)
 
 
@@ -344,7 +345,7 @@ def from_numpy(ndarray: Any) -> Any:
     tensor([5., 0.], dtype=torch.float64)
     """
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise noted(TypeError(f"expected np.ndarray (got {type(ndarray).__name__})"))
     return _shared(ndarray)
 
 
@@ -405,13 +406,15 @@ def asarray(
         shares = True
     if not shares:
         if copy is False:
-            raise ValueError("can't alias arbitrary sequence into a tensor.")
+            raise noted(ValueError("can't alias arbitrary sequence into a tensor."))
         array = array_of(obj, kind)
         made = wrap(array, of_numpy(array.dtype) if kind is None else kind, None)
     elif kind is not None and kind is not made.dtype:
         if copy is False:
-            raise ValueError(
-                f"can't alias tensor with dtype '{SCALAR_TYPE[made.dtype]}' into dtype '{SCALAR_TYPE[kind]}'."
+            raise noted(
+                ValueError(
+                    f"can't alias tensor with dtype '{SCALAR_TYPE[made.dtype]}' into dtype '{SCALAR_TYPE[kind]}'."
+                )
             )
         made = cast(made, kind)
     elif copy:
@@ -429,27 +432,33 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     try:
         memory = memoryview(buffer)
     except TypeError:
-        raise ValueError("object does not implement Python buffer protocol.") from None
+        raise noted(ValueError("object does not implement Python buffer protocol.")) from None
     length, wide = memory.nbytes, kind.itemsize
     if length == 0 or count == 0:
-        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+        raise noted(ValueError(f"both buffer length ({length}) and count ({count}) must not be 0"))
     if not 0 <= offset < length:
-        raise ValueError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1"
+        raise noted(
+            ValueError(
+                f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1"
+            )
         )
     if count < 0:
         if (length - offset) % wide:
-            raise ValueError(
-                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
-                "multiple of "
-                f"element size ({wide})"
+            raise noted(
+                ValueError(
+                    f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
+                    "multiple of "
+                    f"element size ({wide})"
+                )
             )
         count = (length - offset) // wide
     elif offset + count * wide > length:
-        raise ValueError(
-            f"requested buffer length ({count} * {wide} bytes) after offset ({offset} bytes) must not be "
-            "greater "
-            f"than actual buffer length ({length} bytes)"
+        raise noted(
+            ValueError(
+                f"requested buffer length ({count} * {wide} bytes) after offset ({offset} bytes) must not be "
+                "greater "
+                f"than actual buffer length ({length} bytes)"
+            )
         )
     if memory.readonly:
         _warn_once(
@@ -485,7 +494,7 @@ def legacy(kind: dtype, *args: Any, name: str = "new") -> Any:
         if isinstance(first, (list, tuple, str, bytes, range)):
             return wrap(array_of(first, kind), kind, None)
         if isinstance(first, (bool, float, complex)):
-            raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+            raise noted(TypeError(f"new(): data must be a sequence (got {type(first).__name__})"))
     return wrap(np.empty(sizes(name, args), kind.np), kind, None)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error
+from livetape._tape.explain import argument_error, noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import FLOAT, SCALAR_TYPE, int64, uint8
 from livetape.kernels import loss as kernels
@@ -81,9 +81,11 @@ def nll_loss(
     """
     how = reduction_of(reduction, size_average, reduce)
     if not isinstance(input, TensorBase):
-        raise argument_error("nll_loss_nd", 0, input)
+        raise noted(argument_error("nll_loss_nd", 0, input))
     if not isinstance(target, TensorBase):
-        raise TypeError(f"nll_loss_nd(): argument 'target' (position 2) must be Tensor, not {type(target).__name__}")
+        raise noted(
+            TypeError(f"nll_loss_nd(): argument 'target' (position 2) must be Tensor, not {type(target).__name__}")
+        )
     return _nll(input, target, weight, how, ignore_index)
 
 
@@ -93,18 +95,20 @@ def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int
     if weight is not None:
         refuse_gradient("nll_loss2d_forward" if ndim > 2 else "nll_loss_forward", "weight", weight)
     if ndim < 1:
-        raise ValueError("Expected 1 or more dimensions (got 0)")
+        raise noted(ValueError("Expected 1 or more dimensions (got 0)"))
     if ndim > 1 and (not places or size[0] != places[0]):
-        raise ValueError(
-            f"Expected input batch_size ({size[0]}) to match target batch_size ({places[0] if places else 1})."
+        raise noted(
+            ValueError(
+                f"Expected input batch_size ({size[0]}) to match target batch_size ({places[0] if places else 1})."
+            )
         )
     if ndim == 1:
         if places and places[0] != 1:
-            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places[0]}")
+            raise noted(ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places[0]}"))
     elif ndim > 2:
         return _nll_places(input, target, weight, reduction, ignore_index)
     if len(places) > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        raise noted(RuntimeError("0D or 1D target tensor expected, multi-target not supported"))
     if target.dtype is not int64:
         _check_target(target)
     if weight is not None:
@@ -114,17 +118,21 @@ def _nll(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int
 
 def _check_target(target: Any) -> None:
     if target.dtype is not int64 and target.dtype is not uint8:
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {SCALAR_TYPE[target.dtype]}")
+        raise noted(RuntimeError(f"expected target dtype to be Long or Byte, but got {SCALAR_TYPE[target.dtype]}"))
 
 
 def _check_weight(input: Any, weight: Any, classes: int) -> None:
     if weight.array.ndim != 1 or weight.array.size != classes:
-        raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got "
-            f"weight tensor of shape: {list(weight.array.shape)}"
+        raise noted(
+            RuntimeError(
+                f"weight tensor should be defined either for all {classes} classes or no classes but got "
+                f"weight tensor of shape: {list(weight.array.shape)}"
+            )
         )
     if weight.dtype is not input.dtype:
-        raise RuntimeError(f"expected scalar type {SCALAR_TYPE[input.dtype]} but found {SCALAR_TYPE[weight.dtype]}")
+        raise noted(
+            RuntimeError(f"expected scalar type {SCALAR_TYPE[input.dtype]} but found {SCALAR_TYPE[weight.dtype]}")
+        )
 
 
 def _nll_places(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
@@ -134,20 +142,22 @@ def _nll_places(input: Any, target: Any, weight: Any, reduction: int, ignore_ind
     out = (size[0], *size[2:])
     if ndim != 4:
         if places[1:] != size[2:]:
-            raise RuntimeError(f"Expected target size {list(out)}, got {list(places)}")
+            raise noted(RuntimeError(f"Expected target size {list(out)}, got {list(places)}"))
         flat = (size[0], size[1], 1, -1) if input.array.size else (size[0], size[1], 0, 0)
         input = input.contiguous().view(flat)
         target = target.contiguous().view((flat[0], *flat[2:]))
     elif len(places) != 3:
-        raise RuntimeError(
-            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(places)}"
+        raise noted(
+            RuntimeError(
+                f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(places)}"
+            )
         )
     elif places[1:] != size[2:]:
-        raise RuntimeError(f"size mismatch (got input: {list(size)} , target: {list(places)}")
+        raise noted(RuntimeError(f"size mismatch (got input: {list(size)} , target: {list(places)}"))
     _check_target(target)
     if weight is not None:
         if weight.array.size != size[1]:
-            raise RuntimeError("weight tensor should be defined either for all or no classes")
+            raise noted(RuntimeError("weight tensor should be defined either for all or no classes"))
         _check_weight(input, weight, size[1])
     loss = NLL2D.apply((input, target, weight, reduction, ignore_index))
     return loss.view(out) if reduction == NONE and ndim != 4 else loss
@@ -175,8 +185,10 @@ def cross_entropy(
     how = reduction_of(reduction, size_average, reduce)
     if not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
         name, position, value = ("target", 2, target) if isinstance(input, TensorBase) else ("input", 1, input)
-        raise TypeError(
-            f"cross_entropy_loss(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+        raise noted(
+            TypeError(
+                f"cross_entropy_loss(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+            )
         )
     size = input.array.shape
     axis = 0 if len(size) == 1 else 1
@@ -185,7 +197,7 @@ def cross_entropy(
     if label_smoothing > 0:
         return _smoothed(input, target, weight, how, ignore_index, label_smoothing, axis)
     if axis >= len(size):
-        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+        raise noted(IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)"))
     return _nll(LOG_SOFTMAX.apply((input, axis)), target, weight, how, ignore_index)
 
 
@@ -198,19 +210,23 @@ def _of_probabilities(
     input: Any, target: Any, weight: Any, how: int, ignore_index: int, smoothing: float, axis: int
 ) -> Any:
     if target.dtype.category < FLOAT:
-        raise RuntimeError(
-            f"Expected floating point type for target with class probabilities, got {SCALAR_TYPE[target.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"Expected floating point type for target with class probabilities, got {SCALAR_TYPE[target.dtype]}"
+            )
         )
     if ignore_index >= 0:
-        raise RuntimeError("ignore_index is not supported for floating point target")
+        raise noted(RuntimeError("ignore_index is not supported for floating point target"))
     _check_smoothing(smoothing)
     size = input.array.shape
     axis = min(axis, max(len(size) - 1, 0))
     classes = size[axis] if size else 1
     if weight is not None and (weight.array.ndim != 1 or weight.array.size != classes):
-        raise RuntimeError(
-            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no "
-            f"classes but got weight tensor of shape: {list(weight.array.shape)}"
+        raise noted(
+            RuntimeError(
+                f"cross_entropy: weight tensor should be defined either for all {classes} classes or no "
+                f"classes but got weight tensor of shape: {list(weight.array.shape)}"
+            )
         )
     if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / classes
@@ -225,7 +241,7 @@ def _of_probabilities(
 
 def _check_smoothing(smoothing: float) -> None:
     if smoothing > 1:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing}")
+        raise noted(RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing}"))
 
 
 def _smoothed(input: Any, target: Any, weight: Any, how: int, ignore_index: int, smoothing: float, axis: int) -> Any:
@@ -352,7 +368,7 @@ def _same_shape(input: Any, target: Any) -> tuple[Any, Any]:
 def _weighted(loss: Any, weight: Any, input: Any, reduction: int) -> Any:
     """A weighted loss; its mean is over the weights."""
     if shape_of(weight) != shape_of(input):
-        raise ValueError("Weights and input must have the same size.")
+        raise noted(ValueError("Weights and input must have the same size."))
     loss = loss * weight
     return loss.sum() / weight.sum() if reduction == MEAN else loss.sum() if reduction == SUM else loss
 
@@ -390,7 +406,7 @@ def smooth_l1_loss(
     if beta == 0:
         return reduce_loss((x - y).abs(), how)
     if beta < 0:
-        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+        raise noted(RuntimeError("smooth_l1_loss does not support negative values for beta."))
     return SMOOTH_L1.apply((x, y, how, float(beta)))
 
 
@@ -399,11 +415,11 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     x, y = _same_shape(input, target)
     how = reduction_of(reduction)
     if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+        raise noted(RuntimeError("huber_loss does not support non-positive values for delta."))
     if weight is None:
         return HUBER.apply((x, y, how, float(delta)))
     if shape_of(weight) != shape_of(input):
-        raise ValueError("Weights and input must have the same size.")
+        raise noted(ValueError("Weights and input must have the same size."))
     return reduce_loss(HUBER.apply((x, y, NONE, float(delta))) * weight, how)
 
 

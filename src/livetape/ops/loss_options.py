@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import broadcast_error
+from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape._tape.views import needs_gradient
@@ -31,7 +31,7 @@ def reduction_of(reduction: Any, size_average: Any = None, reduce: Any = None) -
     if reduction == "elementwise_mean":
         warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
         return MEAN
-    raise ValueError(f"{reduction} is not a valid value for reduction")
+    raise noted(ValueError(f"{reduction} is not a valid value for reduction"))
 
 
 def reduce_loss(loss: Any, reduction: int) -> Any:
@@ -42,9 +42,11 @@ def reduce_loss(loss: Any, reduction: int) -> Any:
 def refuse_gradient(name: str, argument: str, value: Any) -> None:
     """Raise torch's error if an argument that has no derivative requires one."""
     if isinstance(value, TensorBase) and is_recording() and needs_gradient(value):
-        raise RuntimeError(
-            f"The function '{name}' is not differentiable with respect to argument '{argument}'. This "
-            "input cannot have requires_grad True."
+        raise noted(
+            RuntimeError(
+                f"The function '{name}' is not differentiable with respect to argument '{argument}'. This "
+                "input cannot have requires_grad True."
+            )
         )
 
 
@@ -69,5 +71,5 @@ def broadcast(input: Any, target: Any) -> tuple[Any, Any]:
     try:
         size = np.broadcast_shapes(left, right)
     except ValueError:
-        raise broadcast_error(left, right) from None
+        raise noted(broadcast_error(left, right)) from None
     return input if left == size else input.expand(size), target if right == size else target.expand(size)

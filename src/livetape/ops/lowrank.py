@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.ops.decompositions import qr
 from livetape.ops.matrices import mH
@@ -47,9 +48,9 @@ def pca_lowrank(A: Any, q: Any = None, center: bool = True, niter: int = 2) -> A
     if q is None:
         q = min(6, m, n)
     elif not 0 <= q <= min(m, n):
-        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
+        raise noted(ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}"))
     if not niter >= 0:
-        raise ValueError(f"niter(={niter}) must be non-negative integer")
+        raise noted(ValueError(f"niter(={niter}) must be non-negative integer"))
     return svd_lowrank(A - A.mean(-2, True) if center else A, q, niter)
 
 

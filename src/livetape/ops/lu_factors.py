@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, int32
 from livetape.kernels import ldl as ldl_kernels
@@ -104,8 +105,10 @@ LU_FACTOR = row("linalg_lu_factor_ex", _lu_factor, batch="any", tensors="A", out
 def _factor(A: Any, pivot: bool, label: str, name: str, argument: str = "A") -> Any:
     need(name, argument, A)
     if A.array.ndim < 2:
-        raise RuntimeError(
-            f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead"
+        raise noted(
+            RuntimeError(
+                f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead"
+            )
         )
     _check_lu(A, pivot)
     return LU_FACTOR.apply((A, label))
@@ -113,7 +116,7 @@ def _factor(A: Any, pivot: bool, label: str, name: str, argument: str = "A") -> 
 
 def _check_lu(A: Any, pivot: bool) -> None:
     if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+        raise noted(RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU"))
     need_kernel("lu_cpu", A)
 
 
@@ -164,8 +167,8 @@ def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
         return into(out, lu, A, pivot=pivot)
     need("linalg_lu", "A", A)
     if A.array.ndim < 2:
-        raise RuntimeError(
-            f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead"
+        raise noted(
+            RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
         )
     _check_lu(A, pivot)
     P, L, U = LU.apply((A,))
@@ -205,16 +208,20 @@ def lu_unpack(
     need("lu_unpack", "LU_data", LU_data)
     need("lu_unpack", "LU_pivots", LU_pivots, 2)
     if unpack_pivots and LU_pivots.dtype is not int32:
-        raise RuntimeError(
-            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
-            "function is intended to be used with the output produced by torch.linalg.lu_factor"
+        raise noted(
+            RuntimeError(
+                "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
+                "function is intended to be used with the output produced by torch.linalg.lu_factor"
+            )
         )
     size, count = shape_of(LU_data), shape_of(LU_pivots)[-1]
     at = LU_pivots.array
     if unpack_pivots and (count != min(size[-2:]) or (at.size and (at.min() < 1 or at.max() > size[-2]))):
-        raise RuntimeError(
-            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the "
-            "result of lu_factor?"
+        raise noted(
+            RuntimeError(
+                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the "
+                "result of lu_factor?"
+            )
         )
     P, L, U = LU_UNPACK.apply((LU_data, LU_pivots, unpack_data, unpack_pivots))
     if not unpack_data:
@@ -274,18 +281,20 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
         need("linalg_lu_solve", argument, value, at + 1)
     need_float("linalg.lu_solve", LU)
     if pivots.dtype is not int32:
-        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+        raise noted(RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32"))
     same_dtype("linalg.lu_solve", "LU", LU, "B", B)
     need_square("torch.linalg.lu_solve", LU)
     need_pair("linalg.lu_solve", shape_of(LU), shape_of(B), left)
     if shape_of(pivots)[-1:] != shape_of(LU)[-1:]:
-        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+        raise noted(
+            RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+        )
     return LU_SOLVE.apply((LU, pivots, B, bool(left), bool(adjoint)))
 
 
 # ---------------------------------------------------------------- LDL
 def _no_derivative(grad: Any) -> Any:
-    raise RuntimeError("derivative for aten::linalg_ldl_factor_ex is not implemented")
+    raise noted(RuntimeError("derivative for aten::linalg_ldl_factor_ex is not implemented"))
 
 
 LDL_FACTOR = row(
@@ -329,7 +338,7 @@ def ldl_factor_ex(input: Any, *, hermitian: bool = False, check_errors: bool = F
 
 
 def _ldl_solve_no_derivative(grad: Any) -> Any:
-    raise RuntimeError("derivative for aten::linalg_ldl_solve is not implemented")
+    raise noted(RuntimeError("derivative for aten::linalg_ldl_solve is not implemented"))
 
 
 LDL_SOLVE = row(
@@ -352,12 +361,14 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     if LD.dtype is not B.dtype or shape_of(LD)[-1] != shape_of(B)[-2]:
         check_system(label, B, LD)
     if shape_of(pivots) != shape_of(LD)[:-1]:
-        raise RuntimeError(
-            f"{label}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-            f"{list(shape_of(pivots))} instead"
+        raise noted(
+            RuntimeError(
+                f"{label}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+                f"{list(shape_of(pivots))} instead"
+            )
         )
     if pivots.array.dtype.kind not in "iu":
-        raise RuntimeError(f"{label}: Expected pivots to be integers. Got {SCALAR_TYPE[pivots.dtype]}")
+        raise noted(RuntimeError(f"{label}: Expected pivots to be integers. Got {SCALAR_TYPE[pivots.dtype]}"))
     need_broadcast(shape_of(B)[:-2], shape_of(LD)[:-2])
     return LDL_SOLVE.apply((LD, pivots, B, bool(hermitian)))
 

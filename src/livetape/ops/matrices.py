@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import broadcast_error
+from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.modes import is_recording, state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape._tape.views import needs_gradient
@@ -23,15 +23,17 @@ from livetape.ops.refuse import unsupported
 def need(name: str, argument: str, value: Any, position: int = 1) -> None:
     """Raise torch's TypeError unless an argument is a tensor."""
     if not isinstance(value, TensorBase):
-        raise TypeError(
-            f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+        raise noted(
+            TypeError(
+                f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+            )
         )
 
 
 def need_matrix(label: str, value: Any, argument: str = "A") -> None:
     """Raise torch's error unless a tensor has two dimensions or more."""
     if value.array.ndim < 2:
-        raise RuntimeError(f"{label}: The input tensor {argument} must have at least 2 dimensions.")
+        raise noted(RuntimeError(f"{label}: The input tensor {argument} must have at least 2 dimensions."))
 
 
 def need_square(label: str, value: Any, argument: str = "A") -> None:
@@ -40,8 +42,10 @@ def need_square(label: str, value: Any, argument: str = "A") -> None:
     rows, columns = value.array.shape[-2:]
     if rows != columns:
         colon = f"{label}: " if label else ""
-        raise RuntimeError(
-            f"{colon}{argument} must be batches of square matrices, but they are {rows} by {columns} matrices"
+        raise noted(
+            RuntimeError(
+                f"{colon}{argument} must be batches of square matrices, but they are {rows} by {columns} matrices"
+            )
         )
 
 
@@ -49,25 +53,29 @@ def need_float(label: str, value: Any, kernel: str | None = None) -> None:
     """Raise torch's error unless a dtype is one that LAPACK takes; ``kernel`` names what does not take half precision."""
     kind = value.dtype
     if kind.category < FLOAT:
-        raise RuntimeError(f"{label}: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[kind]}")
+        raise noted(
+            RuntimeError(f"{label}: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[kind]}")
+        )
     if kind.name in ("float16", "bfloat16", "complex32"):
         if kernel is not None:
-            raise unsupported(kernel, value.array, "")
-        raise RuntimeError(f"{label}: Low precision dtypes not supported. Got {SCALAR_TYPE[kind]}")
+            raise noted(unsupported(kernel, value.array, ""))
+        raise noted(RuntimeError(f"{label}: Low precision dtypes not supported. Got {SCALAR_TYPE[kind]}"))
 
 
 def need_kernel(kernel: str, value: Any) -> None:
     """Raise torch's error for a dtype that the kernel does not take."""
     if value.dtype.category < FLOAT or value.dtype.name in ("float16", "bfloat16", "complex32"):
-        raise unsupported(kernel, value.array, "")
+        raise noted(unsupported(kernel, value.array, ""))
 
 
 def same_dtype(label: str, first: str, a: Any, second: str, b: Any) -> None:
     """Raise torch's error unless two tensors have one dtype."""
     if a.dtype is not b.dtype:
-        raise RuntimeError(
-            f"{label}: Expected {first} and {second} to have the same dtype, but found {first} of type "
-            f"{SCALAR_TYPE[a.dtype]} and {second} of type {SCALAR_TYPE[b.dtype]} instead"
+        raise noted(
+            RuntimeError(
+                f"{label}: Expected {first} and {second} to have the same dtype, but found {first} of type "
+                f"{SCALAR_TYPE[a.dtype]} and {second} of type {SCALAR_TYPE[b.dtype]} instead"
+            )
         )
 
 
@@ -76,7 +84,7 @@ def need_broadcast(a: Any, b: Any, first: str = "a") -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(a, b)
     except ValueError:
-        raise broadcast_error(tuple(a), tuple(b)) from None
+        raise noted(broadcast_error(tuple(a), tuple(b))) from None
 
 
 def watched(value: Any) -> bool:

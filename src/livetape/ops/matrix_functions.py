@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import BOOL, FLOAT, SCALAR_TYPE
 from livetape.kernels import matrices as kernels
@@ -34,7 +35,7 @@ def matrix_power(A: Any, n: Any, *, out: Any = None) -> Any:
         return into(out, matrix_power, A, n)
     need("linalg_matrix_power", "input", A)
     if not is_integer(n):
-        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+        raise noted(TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}"))
     need_square("linalg.matrix_power", A)
     return power(A, as_int(n))
 
@@ -84,8 +85,10 @@ def matrix_exp(input: Any) -> Any:
     need("linalg_matrix_exp", "input", input)
     need_square("linalg.matrix_exp", input)
     if input.dtype.category < FLOAT:
-        raise RuntimeError(
-            f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[input.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[input.dtype]}"
+            )
         )
     return MATRIX_EXP.apply((input,))
 
@@ -99,18 +102,20 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, multi_dot, tensors)
     if not isinstance(tensors, (tuple, list)):
-        raise TypeError(
-            "linalg_multi_dot(): argument 'tensors' (position 1) must be tuple of Tensors, not "
-            f"{type(tensors).__name__}"
+        raise noted(
+            TypeError(
+                "linalg_multi_dot(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+                f"{type(tensors).__name__}"
+            )
         )
     chain = list(tensors)
     count = len(chain)
     if count < 2:
-        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
+        raise noted(RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}"))
     for at, side in ((0, "first"), (-1, "last")):
         ndim = chain[at].array.ndim
         if not 1 <= ndim <= 2:
-            raise RuntimeError(f"multi_dot(): the {side} tensor must be 1D or 2D but got {ndim}D")
+            raise noted(RuntimeError(f"multi_dot(): the {side} tensor must be 1D or 2D but got {ndim}D"))
     first, last = shape_of(chain[0]), shape_of(chain[-1])
     size = (*first[:-1], *last[1:])
     if len(first) == 1:
@@ -124,20 +129,24 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
 def _check_chain(chain: list[Any]) -> None:
     for i, one in enumerate(chain[1:-1], 1):
         if one.array.ndim != 2:
-            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {one.array.ndim}D")
+            raise noted(RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {one.array.ndim}D"))
     kind = chain[0].dtype
     for i, one in enumerate(chain[1:], 1):
         if one.dtype is not kind:
             shown = [CXX_NAME.get(k.name, k.name) for k in (kind, one.dtype)]
-            raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {shown[0]} and tensor "
-                f"{i} {shown[1]}"
+            raise noted(
+                RuntimeError(
+                    f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {shown[0]} and tensor "
+                    f"{i} {shown[1]}"
+                )
             )
     for i, (left, right) in enumerate(itertools.pairwise(chain)):
         a, b = shape_of(left), shape_of(right)
         if a[-1] != b[0]:
-            raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a)} and {list(b)} cannot be multiplied"
+            raise noted(
+                RuntimeError(
+                    f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a)} and {list(b)} cannot be multiplied"
+                )
             )
 
 
@@ -199,15 +208,19 @@ def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
     need("linalg_cross", "other", other, 2)
     a, b = shape_of(input), shape_of(other)
     if len(a) != len(b):
-        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+        raise noted(RuntimeError("linalg.cross: inputs must have the same number of dimensions."))
     axis = wrap_dim(dim, len(a), "linalg_cross")
     if a[axis] != 3 or b[axis] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}")
+        raise noted(
+            RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}")
+        )
     need_broadcast(a, b)
     if input.dtype is not other.dtype:
-        raise RuntimeError(f"expected scalar type {SCALAR_TYPE[input.dtype]} but found {SCALAR_TYPE[other.dtype]}")
+        raise noted(
+            RuntimeError(f"expected scalar type {SCALAR_TYPE[input.dtype]} but found {SCALAR_TYPE[other.dtype]}")
+        )
     if input.dtype.category == BOOL:
-        raise unsupported("cross", input.array, "")
+        raise noted(unsupported("cross", input.array, ""))
     return CROSS.apply((input, other, axis))
 
 
@@ -218,8 +231,10 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     need("linalg_vecdot", "x", x)
     need("linalg_vecdot", "y", y, 2)
     if x.dtype.category < FLOAT:
-        raise RuntimeError(
-            f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[x.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[x.dtype]}"
+            )
         )
     same_dtype("linalg.vecdot", "x", x, "y", y)
     if x.array.ndim == 1 and y.array.ndim == 1:
@@ -238,14 +253,16 @@ def vander(x: Any, *, N: Any = None) -> Any:
     """The powers 0 to N - 1 of the elements along a new last dimension (source: ``torch.linalg.vander``)."""
     need("linalg_vander", "x", x)
     if x.dtype.category == BOOL or (x.dtype.itemsize == 2 and x.dtype.category == FLOAT):
-        raise RuntimeError(
-            f"linalg.vander supports floating point, complex, and integer tensors, but got {SCALAR_TYPE[x.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"linalg.vander supports floating point, complex, and integer tensors, but got {SCALAR_TYPE[x.dtype]}"
+            )
         )
     size = shape_of(x)
     base = x.unsqueeze(-1) if not size else x
     count = shape_of(base)[-1] if N is None else as_int(N)
     if count <= 1:
-        raise RuntimeError("N must be greater than 1.")
+        raise noted(RuntimeError("N must be greater than 1."))
     powers = cumprod(base.unsqueeze(-1).expand(*shape_of(base), count - 1), -1)
     ones = powers.new_ones((*shape_of(base), 1))
     return cat([ones, powers], -1)
@@ -258,15 +275,17 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
         return into(out, tensorinv, input, ind)
     need("linalg_tensorinv", "input", input)
     if ind <= 0:
-        raise RuntimeError("Expected a strictly positive integer for 'ind', but got " + str(ind))
+        raise noted(RuntimeError("Expected a strictly positive integer for 'ind', but got " + str(ind)))
     size = shape_of(input)
     if ind > len(size):
-        raise RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {len(size)}")
+        raise noted(RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {len(size)}"))
     rows, columns = math.prod(size[:ind]), math.prod(size[ind:])
     if rows != columns:
-        raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-            f"{columns} != {rows}"
+        raise noted(
+            RuntimeError(
+                "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+                f"{columns} != {rows}"
+            )
         )
     found = INVERSE.apply((shapes.reshape(input, rows, columns), "inv"))[0]
     return shapes.reshape(found, *size[ind:], *size[:ind])
@@ -286,9 +305,11 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
     size = shape_of(A)
     rows, columns = B.array.size, math.prod(size[split:])
     if rows != columns:
-        raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-            f"prod(self.shape[:other.ndim]), but got {columns} != {rows}"
+        raise noted(
+            RuntimeError(
+                "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+                f"prod(self.shape[:other.ndim]), but got {columns} != {rows}"
+            )
         )
     found = solve(shapes.reshape(A, columns, rows), shapes.reshape(B, -1))
     return shapes.reshape(found, *size[split:])

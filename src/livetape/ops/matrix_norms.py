@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean, dtype, of_numpy, promote_types
 from livetape.ops.basics import cast
@@ -27,14 +28,16 @@ _LABEL = "linalg.matrix_norm"
 def _check_dtype(A: Any, kind: dtype) -> None:
     """Torch's checks of a norm's ``dtype``."""
     if kind.category < FLOAT:
-        raise RuntimeError(f"{_LABEL}: dtype should be floating point or complex, but got {SCALAR_TYPE[kind]}")
+        raise noted(RuntimeError(f"{_LABEL}: dtype should be floating point or complex, but got {SCALAR_TYPE[kind]}"))
     if (A.dtype.category == COMPLEX) != (kind.category == COMPLEX):
         which = "complex" if A.dtype.category == COMPLEX else "real"
-        raise RuntimeError(f"{_LABEL}: dtype should be {which} for {which} inputs, but got {SCALAR_TYPE[kind]}")
+        raise noted(RuntimeError(f"{_LABEL}: dtype should be {which} for {which} inputs, but got {SCALAR_TYPE[kind]}"))
     if promote_types(A.dtype, kind) is not kind:
-        raise RuntimeError(
-            f"{_LABEL}: the dtype of the input ({SCALAR_TYPE[A.dtype]}) should be convertible without "
-            f"narrowing to the specified dtype ({SCALAR_TYPE[kind]})"
+        raise noted(
+            RuntimeError(
+                f"{_LABEL}: the dtype of the input ({SCALAR_TYPE[A.dtype]}) should be convertible without "
+                f"narrowing to the specified dtype ({SCALAR_TYPE[kind]})"
+            )
         )
 
 
@@ -45,10 +48,10 @@ def _order(ord: Any) -> str:
 def _two_dims(A: Any, dim: Any) -> tuple[int, int]:
     given = (dim,) if is_integer(dim) else tuple(dim)
     if len(given) != 2:
-        raise RuntimeError(f"{_LABEL}: dim must be a 2-tuple. Got {' '.join(map(str, given))}")
+        raise noted(RuntimeError(f"{_LABEL}: dim must be a 2-tuple. Got {' '.join(map(str, given))}"))
     first, second = (wrap_dim(d, A.array.ndim, "linalg_matrix_norm") for d in given)
     if first == second:
-        raise RuntimeError(f"{_LABEL}: dims must be different. Got ({given[0]}, {given[1]})")
+        raise noted(RuntimeError(f"{_LABEL}: dims must be different. Got ({given[0]}, {given[1]})"))
     return first, second
 
 
@@ -82,11 +85,11 @@ def matrix_norm(
     size = abs(ord) if not isinstance(ord, str) else None
     singular = ord == "nuc" or size == 2
     if ord not in ("fro", "nuc") if size is None else size not in (1, 2, math.inf):
-        raise RuntimeError(f"{_LABEL}: Order {ord if size is None else _order(ord)} not supported.")
+        raise noted(RuntimeError(f"{_LABEL}: Order {ord if size is None else _order(ord)} not supported."))
     need_matrix(_LABEL, A)
     if A.dtype.category < FLOAT:
-        raise RuntimeError(
-            f"{_LABEL}: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[A.dtype]}"
+        raise noted(
+            RuntimeError(f"{_LABEL}: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[A.dtype]}")
         )
     if singular and dtype is None:
         need_float(_LABEL, A)
@@ -132,14 +135,14 @@ def norm(
     dims = None if dim is None else (dim,) if is_integer(dim) else tuple(dim)
     ndim = input.array.ndim
     if dims is not None and len(dims) not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+        raise noted(RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}"))
     if isinstance(ord, str):
         if dims is None and ndim > 2:
-            raise _order_needs_dims(ndim)
+            raise noted(_order_needs_dims(ndim))
         return matrix_norm(input, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
     if ord is not None and dims is None:
         if ndim not in (1, 2):
-            raise _order_needs_dims(ndim)
+            raise noted(_order_needs_dims(ndim))
         dims = tuple(range(ndim))
     if ord is not None and dims is not None and len(dims) == 2:
         return matrix_norm(input, ord, dims, keepdim, dtype=dtype)
@@ -156,7 +159,7 @@ def cond(input: Any, p: Any = None, *, out: Any = None) -> Any:
         return into(out, cond, input, p)
     need("linalg_cond", "input", input)
     if input.array.ndim < 2:
-        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+        raise noted(RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions."))
     _check_cond_order(p)
     if input.array.size == 0 and p != "nuc":
         return _cond_of_nothing(input)
@@ -181,7 +184,7 @@ def cond(input: Any, p: Any = None, *, out: Any = None) -> Any:
 def _check_cond_order(p: Any) -> None:
     fine = p in ("fro", "nuc") if isinstance(p, str) else p is None or abs(p) in (1, 2, math.inf)
     if not fine:
-        raise RuntimeError(f"linalg.cond got an invalid norm type: {p if isinstance(p, str) else _order(p)}")
+        raise noted(RuntimeError(f"linalg.cond got an invalid norm type: {p if isinstance(p, str) else _order(p)}"))
 
 
 def _cond_of_nothing(input: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.saved import RESULT, SIZE, RelayBase, Saved, relays
 from livetape._tape.tensor import Edge, Node, TensorBase, node_extras, tensor_extras, wrap
 from livetape._tape.views import FREED, CopySlicesBase, copy_slices
@@ -81,7 +82,7 @@ def _saved_value(node: GradNode, name: str) -> Any:
         for position, saved in enumerate(op.saved):
             if _torch_name(saved) == name or saved.name == name:
                 if node._freed:
-                    raise RuntimeError(FREED)
+                    raise noted(RuntimeError(FREED))
                 if node._saved is None or node._saved[position] is None:
                     return None
                 found = op.unpack(node, position)

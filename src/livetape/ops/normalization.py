@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import counter_of, shape_of
 from livetape.dtypes import FLOAT, dtype, float32
 from livetape.kernels import normalization as kernels
@@ -104,20 +105,26 @@ LAYER_NORM.joint(
 def _check_normalized(input: Any, shape: Any, star: str, **params: Any) -> None:
     size = input.array.shape
     if not shape:
-        raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-            "element, but got normalized_shape = []"
+        raise noted(
+            RuntimeError(
+                "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+                "element, but got normalized_shape = []"
+            )
         )
     for name, value in params.items():
         if value is not None and value.array.shape != shape:
-            raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{list(value.array.shape)} and normalized_shape = {list(shape)}"
+            raise noted(
+                RuntimeError(
+                    f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                    f"{list(value.array.shape)} and normalized_shape = {list(shape)}"
+                )
             )
     if len(size) < len(shape) or size[len(size) - len(shape) :] != shape:
-        raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*{star}"
-            f"{', '.join(map(str, shape))}], but got input of size{list(size)}"
+        raise noted(
+            RuntimeError(
+                f"Given normalized_shape={list(shape)}, expected input with shape [*{star}"
+                f"{', '.join(map(str, shape))}], but got input of size{list(size)}"
+            )
         )
 
 
@@ -125,8 +132,10 @@ def _shape_argument(name: str, value: Any) -> tuple[int, ...]:
     if type(value) is tuple:
         return value
     if not isinstance(value, (list, tuple)):
-        raise TypeError(
-            f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not {type(value).__name__}"
+        raise noted(
+            TypeError(
+                f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not {type(value).__name__}"
+            )
         )
     return tuple(value)
 
@@ -136,9 +145,9 @@ def _check_params(kind: dtype, *params: Any) -> None:
     for value in params:
         if value is not None and value.dtype is not kind:
             if value.dtype is not float32:
-                raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+                raise noted(RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float"))
             if kind.itemsize != 2:
-                raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+                raise noted(RuntimeError("mixed dtype (CPU): all inputs must share same datatype."))
 
 
 def layer_norm(
@@ -182,7 +191,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
     _check_normalized(input, shape, "", weight=weight)
     kind = input.dtype
     if kind.category < FLOAT:
-        raise refuse("rms_norm", kind.np)
+        raise noted(refuse("rms_norm", kind.np))
     x = input.to(float32) if kind.itemsize == 2 else input
     if eps is None:
         eps = float(np.finfo(kind.to_real().np if kind.itemsize != 2 else np.float32).eps)
@@ -247,20 +256,24 @@ def group_norm(
     must_be_tensors("group_norm", input=input)
     size = input.array.shape
     if len(size) < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(size)}")
+        raise noted(RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(size)}"))
     if num_groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+        raise noted(RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}"))
     if size[1] % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{list(size)} and num_groups={num_groups}"
+        raise noted(
+            RuntimeError(
+                "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                f"{list(size)} and num_groups={num_groups}"
+            )
         )
     for name, value in (("weight", weight), ("bias", bias)):
         if value is not None and value.array.shape != (size[1],):
             shown = value if weight is None else weight  # torch shows the weight's shape for both
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but "
-                f"got {name} of shape {list(shown.array.shape)} and input of shape {list(size)}"
+            raise noted(
+                RuntimeError(
+                    f"Expected {name} to be a vector of size equal to the number of channels in input, but "
+                    f"got {name} of shape {list(shown.array.shape)} and input of shape {list(size)}"
+                )
             )
     if input.dtype.category == FLOAT:
         _check_params(input.dtype, weight, bias)
@@ -271,14 +284,14 @@ def functional_group_norm(input: Any, num_groups: int, weight: Any = None, bias:
     """`group_norm`, which refuses single values (source: ``torch.nn.functional.group_norm``)."""
     size = shape_of(input)
     if len(size) < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(size)}")
+        raise noted(RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(size)}"))
     _refuse_single([size[0] * size[1] // num_groups, num_groups, *size[2:]], list(size))
     return group_norm(input, num_groups, weight, bias, eps)
 
 
 def _refuse_single(size: Any, shown: Any) -> None:
     if math.prod((size[0], *size[2:])) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {shown}")
+        raise noted(ValueError(f"Expected more than 1 value per channel when training, got input size {shown}"))
 
 
 # ---------------------------------------------------------------- batch norm
@@ -364,7 +377,7 @@ def functional_batch_norm(
     if training:
         size = shape_of(input)
         if math.prod((*size[:1], *size[2:])) == 1:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+            raise noted(ValueError(f"Expected more than 1 value per channel when training, got input size {size}"))
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -377,15 +390,15 @@ def _batch_norm(
     if not training:
         for name, value in (("running_mean", running_mean), ("running_var", running_var)):
             if value is None:
-                raise RuntimeError(f"{name} must be defined in evaluation mode")
+                raise noted(RuntimeError(f"{name} must be defined in evaluation mode"))
     elif (running_mean is None) != (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
+        raise noted(ValueError("running_mean and running_var must either both be None or neither be None"))
     params = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
     for name, value in params:
         if value is not None and value.array.size != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {value.array.size}")
+            raise noted(RuntimeError(f"{name} should contain {channels} elements not {value.array.size}"))
     if len(size) < 2 and input.array.size:
-        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+        raise noted(IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)"))
     if input.dtype.category == FLOAT:
         _check_params(input.dtype, weight, bias, running_mean, running_var)
     if not input.array.size:  # as torch does
@@ -411,7 +424,7 @@ def functional_instance_norm(
     if use_input_stats:
         size = shape_of(input)
         if math.prod(size[2:]) == 1:
-            raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
+            raise noted(ValueError(f"Expected more than 1 spatial element when training, got input size {size}"))
     return instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
@@ -428,7 +441,7 @@ def instance_norm(
 ) -> Any:
     """`functional_instance_norm` with the arguments in the order of ``torch.instance_norm``."""
     if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+        raise noted(RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false"))
     size = shape_of(input)
     batch, channels = size[0], size[1]
 
@@ -454,7 +467,9 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     """
     ndim = input.array.ndim
     if ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {ndim} dimensions)")
+        raise noted(
+            ValueError(f"Expected 3D or higher dimensionality                          input (got {ndim} dimensions)")
+        )
     if not input.array.size:
         return input
     squares = input * input

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, default, dtype, promote_types
 from livetape.kernels import reductions as kernels
@@ -103,14 +104,16 @@ def _moment(op: Any, input: Any, dim: Any, unbiased: bool | None, keepdim: bool,
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is not None and unbiased is not None:
-        raise no_overload(name, {"correction": correction, "unbiased": unbiased}, *_MOMENTS)
+        raise noted(no_overload(name, {"correction": correction, "unbiased": unbiased}, *_MOMENTS))
     if not is_integer(dim) and dim is not None and not (isinstance(dim, (tuple, list)) and is_integer([*dim, 0][0])):
-        raise no_overload(name, (dim,), *_MOMENTS)
+        raise noted(no_overload(name, (dim,), *_MOMENTS))
     if correction is None:
         correction = 0 if unbiased is False else 1
     if input.dtype.category < FLOAT:
         kind = "std and var" if "mean" not in name else name
-        raise RuntimeError(f"{kind} only support{'' if 'mean' not in name else 's'} floating point and complex dtypes")
+        raise noted(
+            RuntimeError(f"{kind} only support{'' if 'mean' not in name else 's'} floating point and complex dtypes")
+        )
     check_keepdim(name, keepdim, 3)
     axes = reduction_dims(dim, input.array.ndim, name)
     if kernels.count_over(input.array.shape, axes) - correction <= 0:
@@ -240,8 +243,10 @@ def vector_norm(
         return into(out, vector_norm, x, ord, dim, keepdim, dtype=dtype)
     check_tensor("linalg_vector_norm", x)
     if x.dtype.category < FLOAT:
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[x.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[x.dtype]}"
+            )
         )
     if dtype is not None:
         _check_norm_dtype(x.dtype, dtype)
@@ -256,14 +261,16 @@ def vector_norm(
 def _check_norm_dtype(have: dtype, want: dtype) -> None:
     label = "linalg.vector_norm"
     if want.category < FLOAT:
-        raise RuntimeError(f"{label}: dtype should be floating point or complex, but got {SCALAR_TYPE[want]}")
+        raise noted(RuntimeError(f"{label}: dtype should be floating point or complex, but got {SCALAR_TYPE[want]}"))
     if (have.category == COMPLEX) != (want.category == COMPLEX):
         which = "complex" if have.category == COMPLEX else "real"
-        raise RuntimeError(f"{label}: dtype should be {which} for {which} inputs, but got {SCALAR_TYPE[want]}")
+        raise noted(RuntimeError(f"{label}: dtype should be {which} for {which} inputs, but got {SCALAR_TYPE[want]}"))
     if promote_types(have, want) is not want:
-        raise RuntimeError(
-            f"{label}: the dtype of the input ({SCALAR_TYPE[have]}) should be convertible without "
-            f"narrowing to the specified dtype ({SCALAR_TYPE[want]})"
+        raise noted(
+            RuntimeError(
+                f"{label}: the dtype of the input ({SCALAR_TYPE[have]}) should be convertible without "
+                f"narrowing to the specified dtype ({SCALAR_TYPE[want]})"
+            )
         )
 
 
@@ -272,16 +279,20 @@ def _check_not_empty(size: Any, order: float, axes: Any) -> None:
     shown = f"{order:g}"
     if axes is None:
         if 0 in size:
-            raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the "
-                "operation does not have an identity"
+            raise noted(
+                RuntimeError(
+                    f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the "
+                    "operation does not have an identity"
+                )
             )
         return
     for i in axes:
         if size[i] == 0:
-            raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {shown} norm on the dimension {i}because this "
-                "dimension is empty and the operation does not have an identity"
+            raise noted(
+                RuntimeError(
+                    f"linalg.vector_norm cannot compute the {shown} norm on the dimension {i}because this "
+                    "dimension is empty and the operation does not have an identity"
+                )
             )
 
 
@@ -302,9 +313,9 @@ def norm(
         size = shape_of(input)
         axes = tuple(range(len(size))) if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
         if p != "nuc":
-            raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+            raise noted(RuntimeError(f"linalg.matrix_norm: Order {p} not supported."))
         if len(axes) != 2:
-            raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, axes))}")
+            raise noted(RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, axes))}"))
         return nuclear_norm(input if dtype is None else cast(input, dtype), axes, keepdim, out=out)
     return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
 
@@ -346,11 +357,13 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
     """The norm of order ``p`` of the difference (source: ``torch.dist``)."""
     check_tensor("dist", input)
     if not isinstance(other, TensorBase):
-        raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise noted(TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"))
     kind = promote_types(input.dtype, other.dtype)
     if kind.category < FLOAT:
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[kind]}"
+        raise noted(
+            RuntimeError(
+                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE[kind]}"
+            )
         )
     input, other = [t if t.dtype is kind else cast(t, kind) for t in (input, other)]
     try:

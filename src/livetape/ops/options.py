@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, counter_of, wrap
 from livetape._tape.views import needs_gradient
@@ -25,24 +26,26 @@ def ints(name: str, args: tuple[Any, ...], given: Any = None, argument: str = "s
     """Several integers, given as arguments of their own, as one sequence, or by the keyword ``argument``."""
     if given is not None:
         if args:
-            raise TypeError(f"{name}() got multiple values for argument '{argument}'")
+            raise noted(TypeError(f"{name}() got multiple values for argument '{argument}'"))
         if type(given) is int:
             given = (given,)
     elif len(args) == 1:
         given = args if type(args[0]) is int else args[0]
     elif not args:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "{argument}"')
+        raise noted(TypeError(f'{name}() missing 1 required positional arguments: "{argument}"'))
     else:
         given = args
         if isinstance(args[0], (tuple, list)):
-            raise TypeError(f"{name}() takes 1 positional argument but {len(args)} were given")
+            raise noted(TypeError(f"{name}() takes 1 positional argument but {len(args)} were given"))
     if not isinstance(given, (tuple, list)):
         if isinstance(given, TensorBase) and given.array.dtype.kind in "iu" and given.array.size == 1:
             return (int(given.array.reshape(())),)
         if is_integer(given):
             return (as_int(given),)
-        raise TypeError(
-            f"{name}(): argument '{argument}'{place(argument, 1)} must be tuple of ints, not {type(given).__name__}"
+        raise noted(
+            TypeError(
+                f"{name}(): argument '{argument}'{place(argument, 1)} must be tuple of ints, not {type(given).__name__}"
+            )
         )
     for value in given:
         if type(value) is not int:
@@ -54,15 +57,17 @@ def ints(name: str, args: tuple[Any, ...], given: Any = None, argument: str = "s
         if is_integer(value) or (at and isinstance(value, bool)):
             found.append(as_int(value))
         elif at:
-            raise TypeError(
-                f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "
-                f'"type must be tuple of ints,but got {type(value).__name__}"'
+            raise noted(
+                TypeError(
+                    f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "
+                    f'"type must be tuple of ints,but got {type(value).__name__}"'
+                )
             )
         else:
             where = place(argument, 1)
             kind = type(given).__name__
             what = f"but found element of type {type(value).__name__} at pos 0" if where else f"not {kind}"
-            raise TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, {what}")
+            raise noted(TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, {what}"))
     return tuple(found)
 
 
@@ -80,8 +85,8 @@ def sizes(name: str, args: tuple[Any, ...], size: Any = None, argument: str = "s
     for n in found:
         if n < 0:
             if name == "zeros":
-                raise RuntimeError("zeros: Dimension size must be non-negative.")
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(found)}")
+                raise noted(RuntimeError("zeros: Dimension size must be non-negative."))
+            raise noted(RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(found)}"))
     return found
 
 
@@ -93,7 +98,7 @@ def kind_of(name: str, kind: Any, unset: dtype | None = None) -> dtype:
         return unset if unset is not None else default.dtype
     found = _PYTHON.get(kind) if isinstance(kind, type) else None
     if found is None:
-        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(kind).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(kind).__name__}"))
     return found
 
 
@@ -125,15 +130,15 @@ def finish(
 def require_gradient(name: str, made: Any, requires_grad: Any) -> None:
     """Set requires_grad of a new tensor to an argument of that name."""
     if not isinstance(requires_grad, bool):
-        raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}"))
     if requires_grad and made.dtype.category < FLOAT:
-        raise RuntimeError(NOT_DIFFERENTIABLE)
+        raise noted(RuntimeError(NOT_DIFFERENTIABLE))
     made.recorded = requires_grad
 
 
 def _check_layout(name: str, layout: Any) -> None:
     if not isinstance(layout, layout_type):
-        raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}"))
     error = NotImplementedError(f"{name}(): layout {layout!r} is not supported")
     error.add_note("livetape: tensors are dense; use layout=torch.strided, or leave the argument out.")
     raise error
@@ -144,22 +149,26 @@ def check_pinned(name: str, pin_memory: Any) -> None:
     if pin_memory is None:
         return
     if not isinstance(pin_memory, bool):
-        raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not {type(pin_memory).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'pin_memory' must be bool, not {type(pin_memory).__name__}"))
     if pin_memory:
-        raise RuntimeError(
-            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator "
-            "is available on this system."
+        raise noted(
+            RuntimeError(
+                "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator "
+                "is available on this system."
+            )
         )
 
 
 def _into_out(name: str, array: Any, kind: dtype, out: Any) -> Any:
     if not isinstance(out, TensorBase):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}"))
     if needs_gradient(out) and is_recording():
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
-            "one of "
-            "the arguments requires grad."
+        raise noted(
+            RuntimeError(
+                f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
+                "one of "
+                "the arguments requires grad."
+            )
         )
     if array.shape != out.array.shape:  # these functions resize their output without a word
         out.array = np.empty(array.shape, out.dtype.np)
@@ -174,8 +183,10 @@ def kind_or_out(name: str, kind: Any, out: Any, unset: dtype | None = None) -> d
     if out is None or not isinstance(out, TensorBase):
         return kind_of(name, kind, unset)
     if kind is not None and kind_of(name, kind) is not out.dtype:
-        raise RuntimeError(
-            f"dtype {SCALAR_TYPE[kind_of(name, kind)]} does not match dtype of out parameter ({SCALAR_TYPE[out.dtype]})"
+        raise noted(
+            RuntimeError(
+                f"dtype {SCALAR_TYPE[kind_of(name, kind)]} does not match dtype of out parameter ({SCALAR_TYPE[out.dtype]})"
+            )
         )
     return out.dtype
 
@@ -183,8 +194,10 @@ def kind_or_out(name: str, kind: Any, out: Any, unset: dtype | None = None) -> d
 def need_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> None:
     """Raise torch's TypeError unless an argument is a tensor."""
     if not isinstance(value, TensorBase):
-        raise TypeError(
-            f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+        raise noted(
+            TypeError(
+                f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+            )
         )
 
 
@@ -201,12 +214,14 @@ def empty_like(name: str, like: Any, kind: dtype, memory_format: Any = None) -> 
 def check_format(name: str, memory_format: Any, ndim: int) -> None:
     """Raise torch's error for a memory format that a tensor of ``ndim`` dimensions cannot have."""
     if not isinstance(memory_format, format_type):
-        raise TypeError(
-            f"{name}(): argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}"
+        raise noted(
+            TypeError(
+                f"{name}(): argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}"
+            )
         )
     need = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format._name, ndim)
     if ndim != need:
-        raise RuntimeError(f"required rank {need} tensor to use {memory_format._name} format")
+        raise noted(RuntimeError(f"required rank {need} tensor to use {memory_format._name} format"))
 
 
 def number_of(name: str, value: Any, argument: str, position: int) -> Any:
@@ -216,11 +231,13 @@ def number_of(name: str, value: Any, argument: str, position: int) -> Any:
     if isinstance(value, TensorBase):
         if value.array.ndim == 0:
             if value.recorded:
-                raise RuntimeError("Cannot convert a tensor that requires grad to a Number")
+                raise noted(RuntimeError("Cannot convert a tensor that requires grad to a Number"))
             return value.array.item()
     elif isinstance(value, (np.generic, int, float, complex)):
         return value.item() if isinstance(value, np.generic) else value
-    raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type(value).__name__}")
+    raise noted(
+        TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type(value).__name__}")
+    )
 
 
 _C_TYPES = {
@@ -237,20 +254,20 @@ def fits(value: Any, kind: dtype, label: str | None = None) -> None:
     label = label or _C_TYPES.get(kind.name, kind.name + "_t")
     if kind.category == FLOAT:
         if isinstance(value, complex) and value.imag != 0:
-            raise RuntimeError(f"value cannot be converted to type {label} without overflow")
+            raise noted(RuntimeError(f"value cannot be converted to type {label} without overflow"))
         return
     if kind.category > FLOAT or kind is boolean:
         return
     if isinstance(value, complex):
         if value.imag != 0:
-            raise RuntimeError(f"value cannot be converted to type {label} without overflow")
+            raise noted(RuntimeError(f"value cannot be converted to type {label} without overflow"))
         value = value.real
     bits = kind.itemsize * 8
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if kind.is_signed else (0, 2**bits - 1)
     if not kind.is_signed:
         low = -high  # negative numbers wrap around
     if value != value or not low <= int(value) <= high if not _infinite(value) else True:
-        raise RuntimeError(f"value cannot be converted to type {label} without overflow")
+        raise noted(RuntimeError(f"value cannot be converted to type {label} without overflow"))
 
 
 def _infinite(value: Any) -> bool:

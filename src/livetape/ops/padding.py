@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from livetape._tape.explain import argument_error
+from livetape._tape.explain import argument_error, noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import boolean
 from livetape.kernels import padding as kernels
@@ -58,11 +58,13 @@ def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Any:
     widths = _widths("constant_pad_nd", pad)
     size = input.array.shape
     if len(widths) % 2:
-        raise RuntimeError(f"Length of pad must be even but instead it equals {len(widths)}")
+        raise noted(RuntimeError(f"Length of pad must be even but instead it equals {len(widths)}"))
     if len(size) * 2 < len(widths):
-        raise RuntimeError(
-            f"Length of pad should be no more than twice the number of dimensions of the input. Pad "
-            f"length is {len(widths)}while the input has {len(size)}dimensions."
+        raise noted(
+            RuntimeError(
+                f"Length of pad should be no more than twice the number of dimensions of the input. Pad "
+                f"length is {len(widths)}while the input has {len(size)}dimensions."
+            )
         )
     _check_cut(size, widths)
     return CONSTANT_PAD.apply((input, widths, value))
@@ -75,25 +77,29 @@ def _check_cut(size: Any, widths: Any) -> None:
             if width < 0:
                 left += width
                 if left < 0:
-                    raise RuntimeError("narrow(): length must be non-negative.")
+                    raise noted(RuntimeError("narrow(): length must be non-negative."))
         if left + max(0, widths[2 * at]) + max(0, widths[2 * at + 1]) < 0:
-            raise RuntimeError("narrow(): length must be non-negative.")
+            raise noted(RuntimeError("narrow(): length must be non-negative."))
 
 
 def _widths(name: str, pad: Any) -> tuple[int, ...]:
     if not isinstance(pad, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}"))
     found = []
     for at, width in enumerate(pad):
         if not is_integer(width):
             if at == 0:
-                raise TypeError(
-                    f"{name}(): argument 'pad' (position 2) must be tuple of ints, but found element of "
-                    f"type {type(width).__name__} at pos 0"
+                raise noted(
+                    TypeError(
+                        f"{name}(): argument 'pad' (position 2) must be tuple of ints, but found element of "
+                        f"type {type(width).__name__} at pos 0"
+                    )
                 )
-            raise TypeError(
-                f"{name}(): argument 'pad' failed to unpack the object at pos {at + 1} with error \"type "
-                f'must be tuple of ints,but got {type(width).__name__}"'
+            raise noted(
+                TypeError(
+                    f"{name}(): argument 'pad' failed to unpack the object at pos {at + 1} with error \"type "
+                    f'must be tuple of ints,but got {type(width).__name__}"'
+                )
             )
         found.append(as_int(width))
     return tuple(found)
@@ -119,31 +125,35 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     tensor([0., 1., 2.])
     """
     if not isinstance(input, TensorBase):
-        raise argument_error("pad", 0, input)
+        raise noted(argument_error("pad", 0, input))
     widths = _widths("pad", pad)
     size = input.array.shape
     ndim = len(size)
     if len(widths) % 2:
-        raise RuntimeError("Padding length must be divisible by 2")
+        raise noted(RuntimeError("Padding length must be divisible by 2"))
     if len(widths) > 2 * ndim:
-        raise RuntimeError(
-            "Padding length should be less than or equal to two times the input dimension but got "
-            f"padding length {len(widths)} and input of dimension {ndim}"
+        raise noted(
+            RuntimeError(
+                "Padding length should be less than or equal to two times the input dimension but got "
+                f"padding length {len(widths)} and input of dimension {ndim}"
+            )
         )
     if mode == "constant":
         _check_cut(size, widths)
         return CONSTANT_PAD.apply((input, widths, 0 if value is None else value))
     if value is not None and value != 0:
-        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+        raise noted(RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument'))
     dims = len(widths) // 2
     if not (dims in (1, 2, 3) and ndim in (dims + 1, dims + 2)):
-        raise NotImplementedError(
-            f"Padding size {len(widths)} is not supported for {ndim}D input tensor." + _COMBINATIONS
+        raise noted(
+            NotImplementedError(
+                f"Padding size {len(widths)} is not supported for {ndim}D input tensor." + _COMBINATIONS
+            )
         )
     if mode == "circular":
         return _circular(input, widths, dims)
     if mode not in ("reflect", "replicate"):
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+        raise noted(NotImplementedError(f"Unrecognised padding mode {mode}"))
     _check_mirror(input, widths, dims, mode == "reflect")
     return (REFLECT if mode == "reflect" else REPLICATE)[dims].apply((input, widths))
 
@@ -151,21 +161,25 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
 def _check_mirror(input: Any, widths: Any, dims: int, reflect: bool) -> None:
     size = input.array.shape
     if input.dtype is boolean:
-        raise refuse(f"{'reflection' if reflect else 'replication'}_pad{dims}d", input.array.dtype)
+        raise noted(refuse(f"{'reflection' if reflect else 'replication'}_pad{dims}d", input.array.dtype))
     batched = len(size) == dims + 2
     if not all(size[1 if batched else 0 :]):
-        raise RuntimeError(
-            f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and "
-            f"other non-zero dimensions for input, but got: {list(size)}"
+        raise noted(
+            RuntimeError(
+                f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and "
+                f"other non-zero dimensions for input, but got: {list(size)}"
+            )
         )
     for at in range(dims):
         axis = len(size) - 1 - at
         before, after = widths[2 * at], widths[2 * at + 1]
         if reflect and (before >= size[axis] or after >= size[axis]):
-            raise RuntimeError(
-                f"Argument #{4 + 2 * at}: Padding size should be less than the corresponding input "
-                f"dimension, but got: padding ({before}, {after}) at dimension {axis} of input "
-                f"{list(size)}"
+            raise noted(
+                RuntimeError(
+                    f"Argument #{4 + 2 * at}: Padding size should be less than the corresponding input "
+                    f"dimension, but got: padding ({before}, {after}) at dimension {axis} of input "
+                    f"{list(size)}"
+                )
             )
     names = ("D", "H", "W")[3 - dims :]
     sums = [widths[2 * at] + widths[2 * at + 1] for at in reversed(range(dims))]
@@ -173,7 +187,7 @@ def _check_mirror(input: Any, widths: Any, dims: int, reflect: bool) -> None:
     if any(o < 1 for o in out):
         have = " ".join(f"{name}: {n}" for name, n in zip(names, size[len(size) - dims :]))
         made = " ".join(f"{name}: {n}" for name, n in zip(names, out))
-        raise RuntimeError(f"input ({have}) is too small. Calculated output {made}")
+        raise noted(RuntimeError(f"input ({have}) is too small. Calculated output {made}"))
 
 
 def _circular(input: Any, widths: Any, dims: int) -> Any:
@@ -185,9 +199,9 @@ def _circular(input: Any, widths: Any, dims: int) -> Any:
         axis, before, after = ndim - 1 - at, widths[2 * at], widths[2 * at + 1]
         shape[axis] = size[axis] + before + after
         if before > size[axis] or after > size[axis]:
-            raise RuntimeError("Padding value causes wrapping around more than once.")
+            raise noted(RuntimeError("Padding value causes wrapping around more than once."))
         if shape[axis] < 0:
-            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+            raise noted(RuntimeError("Negative padding value is resulting in an empty dimension"))
     out = input.new_empty(shape)
     target, source = out, input
     for at in range(dims):

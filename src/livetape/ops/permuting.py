@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from livetape._tape.explain import noted
 from livetape._tape.modes import state
 from livetape.ops.basics import conj
 from livetape.ops.dims import is_integer, no_overload, wrap_dim
@@ -70,7 +71,7 @@ def t(input: Any) -> Any:
     """A matrix transposed; vectors and numbers stay (source: ``torch.t``)."""
     array = input.array
     if array.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D")
+        raise noted(RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D"))
     return _finish_t((input,), array.T) if state.interposed == 0 else T_ROW.apply((input,))
 
 
@@ -87,15 +88,17 @@ def permute(input: Any, *args: Any, dims: Any = None) -> Any:
     order = ints("permute", args, dims, "dims")
     ndim = input.array.ndim
     if len(order) != ndim:
-        raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
-            "of the "
-            f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = "
-            f"{len(order)}"
+        raise noted(
+            RuntimeError(
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+                "of the "
+                f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = "
+                f"{len(order)}"
+            )
         )
     order = tuple([wrap_dim(d, ndim) for d in order])
     if len(set(order)) != ndim:
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
+        raise noted(RuntimeError("permute(): duplicate dims are not allowed."))
     if state.interposed == 0:
         return PERMUTE.finish_view((input, order), input.array.transpose(order))
     return PERMUTE.apply((input, order))
@@ -116,25 +119,29 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
         why = "\n      didn't match because some of the arguments have invalid types: "
         ints_ = ", ".join(_kind(v, is_integer(v)) for v in (source, destination))
         tuples = ", ".join(_kind(v, isinstance(v, (tuple, list))) for v in (source, destination))
-        raise no_overload(
-            "movedim",
-            (source, destination),
-            f"(int source, int destination){why}({ints_})",
-            f"(tuple of ints source, tuple of ints destination){why}({tuples})",
+        raise noted(
+            no_overload(
+                "movedim",
+                (source, destination),
+                f"(int source, int destination){why}({ints_})",
+                f"(tuple of ints source, tuple of ints destination){why}({tuples})",
+            )
         )
     sources, targets = ((source,), (destination,)) if one else (tuple(source), tuple(destination))
     if len(sources) != len(targets):
-        raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should "
-            "contain the "
-            f"same number of dims as destination ({list(targets)} dims)"
+        raise noted(
+            RuntimeError(
+                f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should "
+                "contain the "
+                f"same number of dims as destination ({list(targets)} dims)"
+            )
         )
     ndim = input.array.ndim
     from_ = [wrap_dim(d, ndim) for d in sources]
     to_ = [wrap_dim(d, ndim) for d in targets]
     for label, dims, given in (("source", from_, sources), ("destination", to_, targets)):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{label}` ({list(given)})")
+            raise noted(RuntimeError(f"movedim: repeated dim in `{label}` ({list(given)})"))
     if not ndim:
         return permute(input, ())
     order = [d for d in range(ndim) if d not in from_]
@@ -177,8 +184,10 @@ def matrix_transpose(input: Any) -> Any:
 
 def _last_two(input: Any, name: str) -> Any:
     if input.array.ndim < 2:
-        raise RuntimeError(
-            f"{name} is only supported on matrices or batches of matrices. Got {input.array.ndim}-D tensor."
+        raise noted(
+            RuntimeError(
+                f"{name} is only supported on matrices or batches of matrices. Got {input.array.ndim}-D tensor."
+            )
         )
     return transpose(input, -2, -1)
 
@@ -201,7 +210,7 @@ def _H(input: Any) -> Any:
         return conj(input)
     if ndim != 2:
         batch = " For batches of matrices, consider using tensor.mH" if ndim > 2 else ""
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor.{batch}")
+        raise noted(RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor.{batch}"))
     return conj(transpose(input, 0, 1))
 
 
@@ -209,7 +218,7 @@ def _H(input: Any) -> Any:
 def t_(self: Any) -> Any:
     """In-place `t`."""
     if self.array.ndim > 2:
-        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.array.ndim}D")
+        raise noted(RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.array.ndim}D"))
     return change_shape(T_ROW, (self,))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error
+from livetape._tape.explain import argument_error, noted
 from livetape._tape.tensor import TensorBase
 from livetape.kernels import convolution as kernels
 from livetape.ops.dims import as_int, is_integer
@@ -47,14 +47,16 @@ PIXEL_UNSHUFFLE = row(
 
 def _checked(name: str, input: Any, factor: Any, word: str) -> Any:
     if not isinstance(input, TensorBase):
-        raise argument_error(name, 0, input)
+        raise noted(argument_error(name, 0, input))
     size = input.array.shape
     if len(size) < 3:
-        raise RuntimeError(
-            f"{name} expects input to have at least 3 dimensions, but got input with {len(size)} dimension(s)"
+        raise noted(
+            RuntimeError(
+                f"{name} expects input to have at least 3 dimensions, but got input with {len(size)} dimension(s)"
+            )
         )
     if factor <= 0:
-        raise RuntimeError(f"{name} expects a positive {word}, but got {factor}")
+        raise noted(RuntimeError(f"{name} expects a positive {word}, but got {factor}"))
     return size
 
 
@@ -63,9 +65,11 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     size = _checked("pixel_shuffle", input, upscale_factor, "upscale_factor")
     square = upscale_factor * upscale_factor
     if size[-3] % square:
-        raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-            f"upscale_factor, but input.size(-3)={size[-3]} is not divisible by {square}"
+        raise noted(
+            RuntimeError(
+                "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                f"upscale_factor, but input.size(-3)={size[-3]} is not divisible by {square}"
+            )
         )
     return PIXEL_SHUFFLE.apply((input, upscale_factor))
 
@@ -75,9 +79,11 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     size = _checked("pixel_unshuffle", input, downscale_factor, "downscale_factor")
     for axis, word in ((-2, "height"), (-1, "width")):
         if size[axis] % downscale_factor:
-            raise RuntimeError(
-                f"pixel_unshuffle expects {word} to be divisible by downscale_factor, but "
-                f"input.size({axis})={size[axis]} is not divisible by {downscale_factor}"
+            raise noted(
+                RuntimeError(
+                    f"pixel_unshuffle expects {word} to be divisible by downscale_factor, but "
+                    f"input.size({axis})={size[axis]} is not divisible by {downscale_factor}"
+                )
             )
     return PIXEL_UNSHUFFLE.apply((input, downscale_factor))
 
@@ -100,12 +106,12 @@ def channel_shuffle(input: Any, groups: int) -> Any:
     """(N, C, d...) with the channels of its groups interleaved (source: ``torch.nn.functional.channel_shuffle``)."""
     size = input.array.shape
     if len(size) <= 2:
-        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(size)}")
+        raise noted(RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(size)}"))
     if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+        raise noted(RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}"))
     if size[1] % groups:
-        raise RuntimeError(
-            f"Number of channels must be divisible by groups. Got {size[1]} channels and {groups} groups."
+        raise noted(
+            RuntimeError(f"Number of channels must be divisible by groups. Got {size[1]} channels and {groups} groups.")
         )
     return CHANNEL_SHUFFLE.apply((input, groups))
 
@@ -163,43 +169,53 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
     if len(found) == 1:
         return (found[0], found[0])
     if len(found) != 2:
-        raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(found)}")
+        raise noted(RuntimeError(f"It is expected {name} equals to 2, but got size {len(found)}"))
     return found  # type: ignore[return-value]
 
 
 def _check_numbers(kernel: Any, dilation: Any, padding: Any, stride: Any) -> None:
     for word, key, numbers in (("kernel size", "kernel", kernel), ("dilation", "dilation", dilation)):
         if min(numbers) <= 0:
-            raise RuntimeError(
-                f"{word} should be greater than zero, but got {key}_height: {numbers[0]} {key}_width: {numbers[1]}"
+            raise noted(
+                RuntimeError(
+                    f"{word} should be greater than zero, but got {key}_height: {numbers[0]} {key}_width: {numbers[1]}"
+                )
             )
     if min(padding) < 0:
-        raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
+        raise noted(
+            RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
+        )
     if min(stride) <= 0:
-        raise RuntimeError(
-            f"stride should be greater than zero, but got stride_height: {stride[0]} stride_width: {stride[1]}"
+        raise noted(
+            RuntimeError(
+                f"stride should be greater than zero, but got stride_height: {stride[0]} stride_width: {stride[1]}"
+            )
         )
 
 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """(N, C, H, W) as columns (N, C kH kW, l) of its blocks (source: ``torch.nn.functional.unfold``)."""
     if not isinstance(input, TensorBase):
-        raise argument_error("im2col", 0, input)
+        raise noted(argument_error("im2col", 0, input))
     kernel, spread = _pair("kernel_size", kernel_size), _pair("dilation", dilation)
     around, step = _pair("padding", padding), _pair("stride", stride)
     _check_numbers(kernel, spread, around, step)
     size = input.array.shape
     if len(size) not in (3, 4) or not all(size[-3:]):
-        raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-            f"dimensions for input, but got: {list(size)}"
+        raise noted(
+            RuntimeError(
+                "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+                f"dimensions for input, but got: {list(size)}"
+            )
         )
     out = kernels.output_size(size[-2:], kernel, step, around, spread)
     if min(out) < 1:
-        raise RuntimeError(
-            f"Given input with spatial size {tuple(size[-2:])}, kernel_size={kernel}, "
-            f"dilation={spread}, padding={around}, calculated shape of the array of sliding blocks as "
-            f"{out}, but its components must be at least one."
+        raise noted(
+            RuntimeError(
+                f"Given input with spatial size {tuple(size[-2:])}, kernel_size={kernel}, "
+                f"dilation={spread}, padding={around}, calculated shape of the array of sliding blocks as "
+                f"{out}, but its components must be at least one."
+            )
         )
     return IM2COL.apply((input, kernel, spread, around, step))
 
@@ -207,36 +223,42 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """Columns (N, C kH kW, l) summed into an image (N, C, H, W) (source: ``torch.nn.functional.fold``)."""
     if not isinstance(input, TensorBase):
-        raise argument_error("col2im", 0, input)
+        raise noted(argument_error("col2im", 0, input))
     size = _pair("output_size", output_size)
     kernel, spread = _pair("kernel_size", kernel_size), _pair("dilation", dilation)
     around, step = _pair("padding", padding), _pair("stride", stride)
     _check_numbers(kernel, spread, around, step)
     have = input.array.shape
     if len(have) not in (2, 3) or not all(have[-2:]):
-        raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
-            f"dimensions for input, but got: {list(have)}"
+        raise noted(
+            RuntimeError(
+                "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
+                f"dimensions for input, but got: {list(have)}"
+            )
         )
     rows, places = have[-2:]
     first = len(have) - 2
     if rows % math.prod(kernel):
-        raise RuntimeError(
-            f"Expected size of input's dimension {first} to be divisible by the product of kernel_size, "
-            f"but got input.size({first})={rows} and kernel_size={kernel}."
+        raise noted(
+            RuntimeError(
+                f"Expected size of input's dimension {first} to be divisible by the product of kernel_size, "
+                f"but got input.size({first})={rows} and kernel_size={kernel}."
+            )
         )
     out = kernels.output_size(size, kernel, step, around, spread)
     given = f"Given output_size={size}, kernel_size={kernel}, dilation={spread}, padding={around}, stride={step}"
     if places != math.prod(out):
-        raise RuntimeError(
-            f"{given}, expected size of input's dimension {first + 1} to match the calculated number of "
-            f"sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, but got "
-            f"input.size({first + 1})={places}."
+        raise noted(
+            RuntimeError(
+                f"{given}, expected size of input's dimension {first + 1} to match the calculated number of "
+                f"sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, but got "
+                f"input.size({first + 1})={places}."
+            )
         )
     if min(out) < 1:
-        raise RuntimeError(f"{given}, expected output spatial size to be at least one.")
+        raise noted(RuntimeError(f"{given}, expected output spatial size to be at least one."))
     if min(size) < 1:
-        raise RuntimeError(f"Expected output spatial size to be positive, but got: output_size={size}.")
+        raise noted(RuntimeError(f"Expected output spatial size to be positive, but got: output_size={size}."))
     return COL2IM.apply((input, size, kernel, spread, around, step))
 
 

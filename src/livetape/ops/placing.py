@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import SCALAR_TYPE, boolean, of_numpy
 from livetape.kernels.scatter import add_at
@@ -52,18 +53,22 @@ def _fill_row(input: Any, mask: Any, value: Any) -> Any:
     """The row that fills with this value, once mask and value are found fit."""
     need_tensor("masked_fill", mask, "mask", 1)
     if mask.dtype is not boolean:
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_c_name(mask)}")
+        raise noted(RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_c_name(mask)}"))
     if isinstance(value, TensorBase):
         if value.array.ndim:
-            raise RuntimeError(
-                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{value.array.ndim} dimension(s)."
+            raise noted(
+                RuntimeError(
+                    "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                    f"{value.array.ndim} dimension(s)."
+                )
             )
         if value.dtype.is_complex and not input.dtype.is_complex:
             fits(value.array.item(), input.dtype)
         return MASKED_FILL_TENSOR
     if not isinstance(value, (int, float, complex, np.generic)):
-        raise TypeError(f"masked_fill(): argument 'value' (position 2) must be Number, not {type(value).__name__}")
+        raise noted(
+            TypeError(f"masked_fill(): argument 'value' (position 2) must be Number, not {type(value).__name__}")
+        )
     fits(value, input.dtype)
     return MASKED_FILL
 
@@ -97,7 +102,9 @@ def masked_fill_(self: Any, mask: Any, value: Any) -> Any:
 def _check_mask(self: Any, mask: Any) -> None:
     size = check_broadcast(mask, self)
     if size != self.array.shape:
-        raise RuntimeError(f"output with shape {list(self.array.shape)} doesn't match the broadcast shape {list(size)}")
+        raise noted(
+            RuntimeError(f"output with shape {list(self.array.shape)} doesn't match the broadcast shape {list(size)}")
+        )
 
 
 def _masked_scatter(self: Any, mask: Any, source: Any) -> Any:
@@ -105,7 +112,7 @@ def _masked_scatter(self: Any, mask: Any, source: Any) -> Any:
     mask = np.broadcast_to(mask, out.shape)
     count = np.count_nonzero(mask)
     if source.size < count:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
+        raise noted(RuntimeError("Number of elements of source < number of ones in mask"))
     out[mask] = source.reshape(-1)[:count]
     return out
 
@@ -142,13 +149,17 @@ def _check_source(self: Any, mask: Any, source: Any) -> None:
     need_tensor("masked_scatter", mask, "mask", 1)
     need_tensor("masked_scatter", source, "source", 2)
     if self.dtype is not source.dtype:
-        raise RuntimeError(
-            "masked_scatter: expected self and source to have same dtypes but got"
-            f"{SCALAR_TYPE[self.dtype]} and {SCALAR_TYPE[source.dtype]}"
+        raise noted(
+            RuntimeError(
+                "masked_scatter: expected self and source to have same dtypes but got"
+                f"{SCALAR_TYPE[self.dtype]} and {SCALAR_TYPE[source.dtype]}"
+            )
         )
     if mask.dtype is not boolean:
-        raise RuntimeError(
-            f"masked_scatter_ only supports boolean masks, but got mask with dtype {SCALAR_TYPE[mask.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"masked_scatter_ only supports boolean masks, but got mask with dtype {SCALAR_TYPE[mask.dtype]}"
+            )
         )
 
 
@@ -169,22 +180,28 @@ def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
 # ---------------------------------------------------------------- at index lists
 def _indices(name: str, input: Any, indices: Any, values: Any) -> tuple[Any, ...]:
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
+        raise noted(
+            TypeError(
+                f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
+            )
         )
     need_tensor(name, values, "values", 2)
     for i in indices:
         if i is not None and not isinstance(i, TensorBase):
-            raise TypeError(
-                f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not tuple of {type(i).__name__}"
+            raise noted(
+                TypeError(
+                    f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not tuple of {type(i).__name__}"
+                )
             )
         if i is not None and i.dtype.name not in ("int64", "int32", "bool", "uint8"):
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+            raise noted(IndexError("tensors used as indices must be long, int, byte or bool tensors"))
     if values.dtype is not input.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{SCALAR_TYPE[input.dtype]} for the destination and {SCALAR_TYPE[values.dtype]} for the "
-            "source."
+        raise noted(
+            RuntimeError(
+                "Index put requires the source and destination dtypes match, got "
+                f"{SCALAR_TYPE[input.dtype]} for the destination and {SCALAR_TYPE[values.dtype]} for the "
+                "source."
+            )
         )
     return tuple(indices)
 
@@ -233,15 +250,19 @@ def _put_values(self: Any, index: Any, source: Any, accumulate: bool) -> tuple[A
     need_tensor("put", index, "index", 1)
     need_tensor("put", source, "source", 2)
     if index.array.size != source.array.size:
-        raise IndexError(
-            "put_(): Expected source and index to have the same number of elements, but got "
-            "source.numel() = "
-            f"{source.array.size}, index.numel() = {index.array.size}"
+        raise noted(
+            IndexError(
+                "put_(): Expected source and index to have the same number of elements, but got "
+                "source.numel() = "
+                f"{source.array.size}, index.numel() = {index.array.size}"
+            )
         )
     if source.dtype is not self.dtype:
-        raise RuntimeError(
-            "put_(): self and source expected to have the same dtype, but got self.dtype = "
-            f"{SCALAR_TYPE[self.dtype]} and source.dtype = {SCALAR_TYPE[source.dtype]}"
+        raise noted(
+            RuntimeError(
+                "put_(): self and source expected to have the same dtype, but got self.dtype = "
+                f"{SCALAR_TYPE[self.dtype]} and source.dtype = {SCALAR_TYPE[source.dtype]}"
+            )
         )
     check_flat("put_", index, self.array.size)
     return self, index, source, accumulate
@@ -290,8 +311,10 @@ def check_slice(src: Any, size: Any) -> None:
     """Raise torch's error unless ``src`` has the size of the slice that it replaces."""
     have = list(shape_of(src))
     if have != list(size):
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {have}, slice size = {list(size)}"
+        raise noted(
+            RuntimeError(
+                f"expected src to have a size equal to the slice of self. src size = {have}, slice size = {list(size)}"
+            )
         )
 
 
@@ -302,7 +325,9 @@ def select_scatter(input: Any, src: Any, dim: Any, index: Any) -> Any:
     at = wrap_dim(dim, len(size), "select_scatter")
     place = as_int(index)
     if not -size[at] <= place < size[at]:
-        raise IndexError(f"select(): index {place} out of range for tensor of size {list(size)} at dimension {at}")
+        raise noted(
+            IndexError(f"select(): index {place} out of range for tensor of size {list(size)} at dimension {at}")
+        )
     check_slice(src, (*size[:at], *size[at + 1 :]))
     return SELECT_SCATTER.apply((input, src, at, place))
 
@@ -313,7 +338,7 @@ def slice_scatter(input: Any, src: Any, dim: Any = 0, start: Any = None, end: An
     size = shape_of(input)
     at = wrap_dim(dim, len(size), "slice_scatter")
     if step <= 0:
-        raise RuntimeError("slice step must be positive")
+        raise noted(RuntimeError("slice step must be positive"))
     bounds = slice(start, end, step).indices(size[at])
     check_slice(src, (*size[:at], max(0, -(-(bounds[1] - bounds[0]) // step)), *size[at + 1 :]))
     return SLICE_SCATTER.apply((input, src, at, *bounds))

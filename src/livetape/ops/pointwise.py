@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape.dtypes import BOOL, COMPLEX
 from livetape.kernels import activation
 from livetape.kernels.small import quick
@@ -88,16 +89,16 @@ def abs(input: Any, *, out: Any = None) -> Any:
         return into(out, abs, input)
     found = ABS.call1(input)
     if found.dtype.category == BOOL:
-        raise unsupported("abs", input.array)
+        raise noted(unsupported("abs", input.array))
     return found
 
 
 def abs_(self: Any) -> Any:
     """In-place `abs`."""
     if self.dtype.category == COMPLEX:
-        raise RuntimeError("In-place abs is not supported for complex tensors.")
+        raise noted(RuntimeError("In-place abs is not supported for complex tensors."))
     if self.dtype.category == BOOL:
-        raise unsupported("abs", self.array)
+        raise noted(unsupported("abs", self.array))
     return ABS.inplace(self)
 
 
@@ -205,7 +206,7 @@ sigmoid = unary(
 
 def _logit(self: Any, eps: float | None) -> Any:
     if self.dtype.kind == "c":
-        raise unsupported("logit", self)
+        raise noted(unsupported("logit", self))
     kind = self.dtype
     x = self.astype(np.float32) if kind.itemsize == 2 else self
     if eps is not None:
@@ -262,7 +263,7 @@ sinc = unary("sinc", _sinc, "sin(pi x) / (pi x), and 1 at 0.", self=_sinc_backwa
 def _angle_unit(name: str, factor: float, doc: str) -> Any:
     def kernel(x: Any) -> Any:
         if x.dtype.kind == "c":
-            raise RuntimeError(f"{name} is not supported for complex tensors.")
+            raise noted(RuntimeError(f"{name} is not supported for complex tensors."))
         return np.multiply(x, x.dtype.type(factor))
 
     return unary(

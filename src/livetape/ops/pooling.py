@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from livetape._tape.explain import argument_error
+from livetape._tape.explain import argument_error, noted
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import boolean
 from livetape.kernels import pooling as kernels
@@ -136,7 +136,7 @@ _AXES = {2: ("H", "W"), 3: ("T", "H", "W")}
 def _tensor(name: str, input: Any) -> Any:
     if isinstance(input, TensorBase):
         return input
-    raise argument_error(name, 0, input)
+    raise noted(argument_error(name, 0, input))
 
 
 def _numbers(name: str, what: str, value: Any, dims: int, words: str = "must either be") -> tuple[int, ...]:
@@ -146,14 +146,16 @@ def _numbers(name: str, what: str, value: Any, dims: int, words: str = "must eit
     if is_integer(value):
         return (as_int(value),) * dims
     if not isinstance(value, (tuple, list)):
-        raise TypeError(f"{name}(): argument '{what}' must be tuple of ints, not {type(value).__name__}")
+        raise noted(TypeError(f"{name}(): argument '{what}' must be tuple of ints, not {type(value).__name__}"))
     if any(not is_integer(v) for v in value):
         kind = next(type(v).__name__ for v in value if not is_integer(v))
-        raise TypeError(f"{name}(): argument '{what}' must be tuple of ints, but found element of type {kind} at pos 0")
+        raise noted(
+            TypeError(f"{name}(): argument '{what}' must be tuple of ints, but found element of type {kind} at pos 0")
+        )
     if len(value) == 1:
         return (as_int(value[0]),) * dims
     if len(value) != dims:
-        raise RuntimeError(f"{name}: {what} {words} a single int, or a tuple of {_COUNT[dims]} ints")
+        raise noted(RuntimeError(f"{name}: {what} {words} a single int, or a tuple of {_COUNT[dims]} ints"))
     return tuple([as_int(v) for v in value])
 
 
@@ -163,8 +165,8 @@ def _one(name: str, what: str, value: Any) -> int:
     if isinstance(value, (tuple, list)) and len(value) == 1 and is_integer(value[0]):
         return as_int(value[0])
     if isinstance(value, (tuple, list)):
-        raise RuntimeError(f"{name}() argument '{what}' should contain one int (got {len(value)})")
-    raise TypeError(f"{name}(): argument '{what}' must be tuple of ints, not {type(value).__name__}")
+        raise noted(RuntimeError(f"{name}() argument '{what}' should contain one int (got {len(value)})"))
+    raise noted(TypeError(f"{name}(): argument '{what}' must be tuple of ints, not {type(value).__name__}"))
 
 
 def _sizes(
@@ -173,52 +175,64 @@ def _sizes(
     """The spatial size of the output, after torch's checks."""
     size = input.array.shape
     if not all(stride):
-        raise RuntimeError("stride should not be zero")
+        raise noted(RuntimeError("stride should not be zero"))
     axes = _AXES[dims]
     for what, numbers in (("kernel size", kernel), ("stride", stride)):
         if any(n <= 0 for n in numbers):
             letter = "k" if what == "kernel size" else "d"
-            raise RuntimeError(
-                f"{what} should be greater than zero, but got "
-                + " ".join(f"{letter}{axis}: {n}" for axis, n in zip(axes, numbers))
+            raise noted(
+                RuntimeError(
+                    f"{what} should be greater than zero, but got "
+                    + " ".join(f"{letter}{axis}: {n}" for axis, n in zip(axes, numbers))
+                )
             )
     if any(d <= 0 for d in dilation):
-        raise RuntimeError(
-            "dilation should be greater than zero, but got "
-            + " ".join(f"dilation{axis}: {n}" for axis, n in zip(axes, dilation))
+        raise noted(
+            RuntimeError(
+                "dilation should be greater than zero, but got "
+                + " ".join(f"dilation{axis}: {n}" for axis, n in zip(axes, dilation))
+            )
         )
     for k, p, d in zip(kernel, padding, dilation):
         if p < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+            raise noted(RuntimeError(f"pad must be non-negative, but got pad: {p}"))
         if p > (d * (k - 1) + 1) // 2:
-            raise RuntimeError(
-                "pad should be at most half of effective kernel size, but got "
-                f"pad={p}, kernel_size={k} and dilation={d}"
+            raise noted(
+                RuntimeError(
+                    "pad should be at most half of effective kernel size, but got "
+                    f"pad={p}, kernel_size={k} and dilation={d}"
+                )
             )
     if len(size) not in (dims + 1, dims + 2):
-        raise RuntimeError(f"non-empty {_TENSOR_DIMS[dims]} (batch mode) tensor expected for input")
+        raise noted(RuntimeError(f"non-empty {_TENSOR_DIMS[dims]} (batch mode) tensor expected for input"))
     inner = size[-dims - 1 :]
     if not all(inner):
         if dims == 2:
-            raise RuntimeError(
-                f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(size)}"
+            raise noted(
+                RuntimeError(
+                    f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(size)}"
+                )
             )
         label = "max_pool3d_with_indices_out_cpu_template" if name == "max_pool3d" else name
-        raise RuntimeError(
-            f"{label}(): Expected input's non-batch dimensions to have positive length, but input has a "
-            f"shape of {list(size)} and non-batch dimension {inner.index(0)} has length zero!"
+        raise noted(
+            RuntimeError(
+                f"{label}(): Expected input's non-batch dimensions to have positive length, but input has a "
+                f"shape of {list(size)} and non-batch dimension {inner.index(0)} has length zero!"
+            )
         )
     if name == "avg_pool3d" and any(n + 2 * p < k for n, p, k in zip(inner[1:], padding, kernel)):
         have, want = (
             " ".join(f"{prefix}{axis}: {n}" for axis, n in zip(axes, numbers))
             for prefix, numbers in (("", inner[1:]), ("k", kernel))
         )
-        raise RuntimeError(f"input image ({have}) smaller than kernel size ({want})")
+        raise noted(RuntimeError(f"input image ({have}) smaller than kernel size ({want})"))
     out = tuple([kernels.pooled_size(*args, ceil_mode) for args in zip(inner[1:], kernel, stride, padding, dilation)])
     if any(o < 1 for o in out):
         shown = ["x".join(map(str, (inner[0], *numbers))) for numbers in (inner[1:], out)]
-        raise RuntimeError(
-            f"Given input size: ({shown[0]}). Calculated output size: ({shown[1]}). Output size is too small"
+        raise noted(
+            RuntimeError(
+                f"Given input size: ({shown[0]}). Calculated output size: ({shown[1]}). Output size is too small"
+            )
         )
     return out
 
@@ -244,7 +258,7 @@ def _max_pool(
     spread = _numbers(name, "dilation", dilation, dims, "must be either")
     out = _sizes(name, _tensor(name, input), dims, kernel, step, around, spread, ceil_mode)
     if input.dtype is boolean or input.dtype.is_complex:
-        raise refuse(name, input.array.dtype)
+        raise noted(refuse(name, input.array.dtype))
     values, indexed = _MAX[dims]
     return (indexed if return_indices else values).apply((input, kernel, step, around, spread, out))
 
@@ -296,30 +310,34 @@ def max_pool1d(
     if return_indices:
         return _indexed_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
     if len(size) not in (2, 3) or not all(size[-2:]):
-        raise RuntimeError(
-            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
-            f"input, but got:{list(size)}"
+        raise noted(
+            RuntimeError(
+                "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
+                f"input, but got:{list(size)}"
+            )
         )
     kernel = _one("max_pool1d", "kernel_size", kernel_size)
     step = kernel if stride is None or stride in ((), []) else _one("max_pool1d", "stride", stride)
     around, spread = _one("max_pool1d", "padding", padding), _one("max_pool1d", "dilation", dilation)
     for what, number in (("kernel_size", kernel), ("stride", step)):
         if number <= 0:
-            raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {number}")
+            raise noted(RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {number}"))
     if around < 0:
-        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {around}")
+        raise noted(RuntimeError(f"max_pool1d() padding must be non-negative, but got {around}"))
     if around > kernel // 2:
-        raise RuntimeError(
-            "max_pool1d() padding should be at most half of kernel size, but got "
-            f"padding={around} and kernel_size={kernel}"
+        raise noted(
+            RuntimeError(
+                "max_pool1d() padding should be at most half of kernel size, but got "
+                f"padding={around} and kernel_size={kernel}"
+            )
         )
     if spread <= 0:
-        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {spread}")
+        raise noted(RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {spread}"))
     out = kernels.pooled_size(size[-1], kernel, step, around, spread, ceil_mode)
     if out <= 0:
-        raise RuntimeError(f"max_pool1d() Invalid computed output size: {out}")
+        raise noted(RuntimeError(f"max_pool1d() Invalid computed output size: {out}"))
     if input.dtype is boolean or input.dtype.is_complex:
-        raise refuse("max_pool1d_impl", input.array.dtype)
+        raise noted(refuse("max_pool1d_impl", input.array.dtype))
     found = _MAX[2][0].apply((input.unsqueeze(-2), (1, kernel), (1, step), (0, around), (1, spread), (1, out)))
     return found.squeeze(-2)
 
@@ -384,16 +402,18 @@ def _avg_pool(
     around = _numbers(name, "padding", padding, dims)
     if _tensor(name, input).array.ndim <= dims:
         if dims == 2:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-input.array.ndim}, "
-                f"{input.array.ndim - 1}], but got -3)"
+            raise noted(
+                IndexError(
+                    f"Dimension out of range (expected to be in range of [{-input.array.ndim}, "
+                    f"{input.array.ndim - 1}], but got -3)"
+                )
             )
-        raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
+        raise noted(RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input"))
     if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
+        raise noted(RuntimeError("divisor must be not zero"))
     out = _sizes(name, input, dims, kernel, step, around, (1,) * dims, ceil_mode)
     if input.dtype is boolean or input.dtype.is_complex:
-        raise refuse(f"{name}_out_frame" if dims == 3 else name, input.array.dtype)
+        raise noted(refuse(f"{name}_out_frame" if dims == 3 else name, input.array.dtype))
     return _AVG[dims].apply((input, kernel, step, around, out, bool(count_include_pad), divisor_override))
 
 
@@ -426,9 +446,11 @@ def avg_pool3d(
 def _expect_2_to_3(name: str, input: Any) -> None:
     ndim = _tensor(name, input).array.ndim
     if ndim not in (2, 3):
-        raise RuntimeError(
-            f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' "
-            f"(while checking arguments for {name})"
+        raise noted(
+            RuntimeError(
+                f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' "
+                f"(while checking arguments for {name})"
+            )
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error, note_call
+from livetape._tape.explain import argument_error, note_call, noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.kernels import small
 from livetape.kernels.small import product
@@ -115,12 +115,14 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
         return into(out, mm, input, mat2)
     for i, value in enumerate((input, mat2)):
         if not isinstance(value, TensorBase):
-            raise TypeError(
-                f"mm(): argument '{'input' if i == 0 else 'mat2'}' (position {i + 1}) must be Tensor, not "
-                f"{type(value).__name__}"
+            raise noted(
+                TypeError(
+                    f"mm(): argument '{'input' if i == 0 else 'mat2'}' (position {i + 1}) must be Tensor, not "
+                    f"{type(value).__name__}"
+                )
             )
         if value.array.ndim != 2:
-            raise RuntimeError("self must be a matrix" if i == 0 else "mat2 must be a matrix")
+            raise noted(RuntimeError("self must be a matrix" if i == 0 else "mat2 must be a matrix"))
     return _mm(input, mat2)
 
 
@@ -171,12 +173,14 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, mv, input, vec)
     if input.array.ndim != 2 or vec.array.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}")
+        raise noted(RuntimeError(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}"))
     _same_dtype(input, vec)
     if shape_of(input)[1] != shape_of(vec)[0]:
-        raise RuntimeError(
-            f"size mismatch, got input ({shape_of(input)[0]}), mat ({shape_of(input)[0]}x"
-            f"{shape_of(input)[1]}), vec ({shape_of(vec)[0]})"
+        raise noted(
+            RuntimeError(
+                f"size mismatch, got input ({shape_of(input)[0]}), mat ({shape_of(input)[0]}x"
+                f"{shape_of(input)[1]}), vec ({shape_of(vec)[0]})"
+            )
         )
     return MV.apply((input, vec))
 
@@ -199,16 +203,20 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def _check_vectors(x: Any, y: Any) -> None:
     if x.array.ndim != 1 or y.array.ndim != 1:
-        raise RuntimeError(f"1D tensors expected, but got {x.array.ndim}D and {y.array.ndim}D tensors")
+        raise noted(RuntimeError(f"1D tensors expected, but got {x.array.ndim}D and {y.array.ndim}D tensors"))
     if x.dtype is not y.dtype:
-        raise RuntimeError(
-            "dot : expected both vectors to have same dtype, but found "
-            f"{_SCALARS[x.dtype.name]} and {_SCALARS[y.dtype.name]}"
+        raise noted(
+            RuntimeError(
+                "dot : expected both vectors to have same dtype, but found "
+                f"{_SCALARS[x.dtype.name]} and {_SCALARS[y.dtype.name]}"
+            )
         )
     if x.array.shape != y.array.shape:
-        raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{x.array.size}] and src [{y.array.size}] to have the "
-            f"same number of elements, but got {x.array.size} and {y.array.size} elements respectively"
+        raise noted(
+            RuntimeError(
+                f"inconsistent tensor size, expected tensor [{x.array.size}] and src [{y.array.size}] to have the "
+                f"same number of elements, but got {x.array.size} and {y.array.size} elements respectively"
+            )
         )
 
 
@@ -234,7 +242,7 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
         return into(out, outer, input, vec2)
     for name, value in (("self", input), ("vec2", vec2)):
         if value.array.ndim != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {value.array.ndim}-D")
+            raise noted(RuntimeError(f"outer: Expected 1-D argument {name}, but got {value.array.ndim}-D"))
     return _outer(input, vec2)
 
 
@@ -248,9 +256,11 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     if input.array.ndim == 0 or other.array.ndim == 0:
         return mul(input, other)
     if shape_of(input)[-1] != shape_of(other)[-1]:
-        raise RuntimeError(
-            "inner() the last dimension must match on both input tensors but got shapes "
-            f"{list(shape_of(input))} and {list(shape_of(other))}"
+        raise noted(
+            RuntimeError(
+                "inner() the last dimension must match on both input tensors but got shapes "
+                f"{list(shape_of(input))} and {list(shape_of(other))}"
+            )
         )
     return tensordot(input, other, dims=[[-1], [-1]])
 
@@ -298,16 +308,18 @@ BMM_TN = row(
 def _check_bmm(x: Any, y: Any, first: str = "batch1", second: str = "batch2") -> None:
     for value, name in ((x, first), (y, second)):
         if value.array.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
+            raise noted(RuntimeError(f"{name} must be a 3D tensor"))
     _same_dtype(x, y, "expected scalar type {1} but found {0}")
     b, _, k = shape_of(x)
     c, m, _ = shape_of(y)
     if (b, k) != (c, m):
-        raise _refused(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: [{c}, {m}].",
-            "bmm",
-            x,
-            y,
+        raise noted(
+            _refused(
+                f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: [{c}, {m}].",
+                "bmm",
+                x,
+                y,
+            )
         )
 
 
@@ -354,13 +366,15 @@ ADDMM = row(
 def _check_addmm(input: Any, mat1: Any, mat2: Any) -> None:
     for value, name in ((mat1, "mat1"), (mat2, "mat2")):
         if value.array.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {value.array.ndim}-D tensor")
+            raise noted(RuntimeError(f"{name} must be a matrix, got {value.array.ndim}-D tensor"))
     _same_dtype(mat1, mat2)
     _check_mm(mat1, mat2)
     if input.dtype is not mat1.dtype:
-        raise RuntimeError(
-            "self and mat2 must have the same dtype, but got "
-            f"{_SCALARS[input.dtype.name]} and {_SCALARS[mat2.dtype.name]}"
+        raise noted(
+            RuntimeError(
+                "self and mat2 must have the same dtype, but got "
+                f"{_SCALARS[input.dtype.name]} and {_SCALARS[mat2.dtype.name]}"
+            )
         )
     want = (shape_of(mat1)[0], shape_of(mat2)[1])
     _check_expands(input, want)
@@ -371,9 +385,12 @@ def _check_expands(input: Any, want: Any) -> None:
     for i in range(1, max(len(have), len(want)) + 1):
         n = have[-i] if i <= len(have) else 1
         if i > len(want) or (n != 1 and n != want[-i]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({want[-i] if i <= len(want) else 1}) must match the existing size ({n}) at "
-                f"non-singleton dimension {max(len(want) - i, 0)}.  Target sizes: {list(want)}.  Tensor sizes: {list(have)}"
+            raise noted(
+                RuntimeError(
+                    f"The expanded size of the tensor ({want[-i] if i <= len(want) else 1}) must match the existing size ({n}) "
+                    f"at non-singleton dimension {max(len(want) - i, 0)}.  Target sizes: {list(want)}.  "
+                    f"Tensor sizes: {list(have)}"
+                )
             )
 
 
@@ -407,12 +424,14 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
     if out is not None:
         return into(out, addmv, input, mat, vec, beta=beta, alpha=alpha)
     if mat.array.ndim != 2 or vec.array.ndim != 1 or input.array.ndim > 1:
-        raise RuntimeError(
-            f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}"
+        raise noted(
+            RuntimeError(
+                f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}"
+            )
         )
     (n, m), (k,) = shape_of(mat), shape_of(vec)
     if m != k or shape_of(input) not in ((n,), (1,), ()):
-        raise RuntimeError(f"size mismatch, got input ({input.array.size}), mat ({n}x{m}), vec ({k})")
+        raise noted(RuntimeError(f"size mismatch, got input ({input.array.size}), mat ({n}x{m}), vec ({k})"))
     return ADDMV.apply((input, mat, vec, beta, alpha))
 
 
@@ -444,9 +463,11 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     if out is not None:
         return into(out, addr, input, vec1, vec2, beta=beta, alpha=alpha)
     if vec1.array.ndim != 1 or vec2.array.ndim != 1:
-        raise RuntimeError(
-            f"addr: Expected 1-D argument vec{1 if vec1.array.ndim != 1 else 2}, but got "
-            f"{(vec1 if vec1.array.ndim != 1 else vec2).array.ndim}-D"
+        raise noted(
+            RuntimeError(
+                f"addr: Expected 1-D argument vec{1 if vec1.array.ndim != 1 else 2}, but got "
+                f"{(vec1 if vec1.array.ndim != 1 else vec2).array.ndim}-D"
+            )
         )
     _check_expands(input, (vec1.array.size, vec2.array.size))
     return ADDR.apply((input, vec1, vec2, beta, alpha))
@@ -540,14 +561,14 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, matmul, input, other)
     if not isinstance(other, TensorBase):
-        raise argument_error("matmul", 1, other)
+        raise noted(argument_error("matmul", 1, other))
     if not isinstance(input, TensorBase):
-        raise argument_error("matmul", 0, input)
+        raise noted(argument_error("matmul", 0, input))
     m, n = input.array.ndim, other.array.ndim
     if m == 2 and n == 2:
         return _mm(input, other)
     if m == 0 or n == 0:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
+        raise noted(RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D"))
     if m == 1 and n == 1:
         return dot(input, other)
     if m == 2 and n == 1:
@@ -574,7 +595,7 @@ def _matmul_batched(input: Any, other: Any, m: int, n: int) -> Any:
     try:
         batch = np.broadcast_shapes(a[:-2], b[:-2])
     except ValueError:
-        raise _batch_error(a[:-2], b[:-2]) from None
+        raise noted(_batch_error(a[:-2], b[:-2])) from None
     count = int(np.prod(batch, dtype=np.int64))
     left = shapes.reshape(shapes.expand(x, *batch, *a[-2:]), count, *a[-2:])
     right = shapes.reshape(shapes.expand(y, *batch, *b[-2:]), count, *b[-2:])
@@ -599,26 +620,30 @@ def _check_bias(bias: Any, rows: int, weight: Any) -> None:
     """Raise torch's error for a bias of one dimension that does not fit the outputs."""
     size, count = shape_of(bias), shape_of(weight)[0]
     if len(size) == 1 and size[0] != count and size[0] != 1:
-        raise _refused(
-            f"The expanded size of the tensor ({count}) must match the existing size ({size[0]}) at non-singleton "
-            f"dimension 1.  Target sizes: {[rows, count]}.  Tensor sizes: {list(size)}",
-            "linear",
-            bias,
-            weight,
+        raise noted(
+            _refused(
+                f"The expanded size of the tensor ({count}) must match the existing size ({size[0]}) at non-singleton "
+                f"dimension 1.  Target sizes: {[rows, count]}.  Tensor sizes: {list(size)}",
+                "linear",
+                bias,
+                weight,
+            )
         )
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``input @ weight.T + bias`` for input [..., in] and weight [out, in] (source: ``torch.nn.functional.linear``)."""
     if not isinstance(input, TensorBase):
-        raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise noted(TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
     if input.dtype is not weight.dtype:
-        raise _refused(
-            f"mat1 and mat2 must have the same dtype, but got {_SCALARS[input.dtype.name]} and "
-            f"{_SCALARS[weight.dtype.name]}",
-            "linear",
-            input,
-            weight,
+        raise noted(
+            _refused(
+                f"mat1 and mat2 must have the same dtype, but got {_SCALARS[input.dtype.name]} and "
+                f"{_SCALARS[weight.dtype.name]}",
+                "linear",
+                input,
+                weight,
+            )
         )
     x, w = input.array, weight.array
     ndim = x.ndim
@@ -642,7 +667,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         return matmul(input, turned)
     size = shape_of(input)
     if ndim == 0:
-        raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
+        raise noted(RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D"))
     rows = int(np.prod(size[:-1], dtype=np.int64))
     folded = (
         shapes.view(input, rows, size[-1]) if input.array.flags.c_contiguous else shapes.reshape(input, rows, size[-1])
@@ -659,12 +684,14 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 def _linear_of_other_bias(input: Any, turned: Any, bias: Any) -> Any:
     """`linear` for a bias that is no vector of the right length: one that broadcasts, or torch's error."""
     if bias.dtype is not input.dtype:
-        raise _refused(
-            "self and mat2 must have the same dtype, but got "
-            f"{_SCALARS[bias.dtype.name]} and {_SCALARS[turned.dtype.name]}",
-            "linear",
-            bias,
-            turned,
+        raise noted(
+            _refused(
+                "self and mat2 must have the same dtype, but got "
+                f"{_SCALARS[bias.dtype.name]} and {_SCALARS[turned.dtype.name]}",
+                "linear",
+                bias,
+                turned,
+            )
         )
     found = matmul(input, turned)
     size = shape_of(found)
@@ -675,7 +702,9 @@ def _linear_of_other_bias(input: Any, turned: Any, bias: Any) -> Any:
         return ADDMM.apply((bias, input, turned, 1, 1, True))
     total = found + bias
     if shape_of(total) != size:
-        raise RuntimeError(f"output with shape {list(size)} doesn't match the broadcast shape {list(shape_of(total))}")
+        raise noted(
+            RuntimeError(f"output with shape {list(size)} doesn't match the broadcast shape {list(shape_of(total))}")
+        )
     return total
 
 
@@ -695,7 +724,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
         dims = dims.array.item() if dims.array.size == 1 else dims.array.tolist()
     if isinstance(dims, int):
         if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+            raise noted(RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}"))
         left: Any = list(range(a.array.ndim - dims, a.array.ndim))
         right: Any = list(range(dims))
     else:
@@ -703,13 +732,15 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     left = [d % a.array.ndim for d in left]
     right = [d % b.array.ndim for d in right]
     if len(left) != len(right):
-        raise RuntimeError("both dimension lists should have same length")
+        raise noted(RuntimeError("both dimension lists should have same length"))
     for i, j in zip(left, right):
         p, q = shape_of(a)[i], shape_of(b)[j]
         if p != q:
-            raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {p} in dim {i} and second has size {q} "
-                f"in dim {j}"
+            raise noted(
+                RuntimeError(
+                    f"contracted dimensions need to match, but first has size {p} in dim {i} and second has size {q} "
+                    f"in dim {j}"
+                )
             )
     keep_a = [i for i in range(a.array.ndim) if i not in left]
     keep_b = [i for i in range(b.array.ndim) if i not in right]

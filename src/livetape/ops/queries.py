@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape import dtypes
-from livetape._tape.explain import type_name
+from livetape._tape.explain import noted, type_name
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
 
@@ -42,8 +42,8 @@ def is_nonzero(input: Any) -> bool:
     array = _tensor("is_nonzero", input).array
     if array.size != 1:
         if array.size == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+            raise noted(RuntimeError("Boolean value of Tensor with no values is ambiguous"))
+        raise noted(RuntimeError("Boolean value of Tensor with more than one value is ambiguous"))
     return bool(array.reshape(()))
 
 
@@ -77,7 +77,7 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
 
 def _tensor(name: str, value: Any) -> Any:
     if not isinstance(value, TensorBase):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(value)}")
+        raise noted(TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(value)}"))
     return value
 
 
@@ -87,7 +87,9 @@ class finfo:
     def __init__(self, type: Any = None) -> None:
         kind = dtypes.get_default_dtype() if type is None else type
         if kind.category < dtypes.FLOAT:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{kind!r}'")
+            raise noted(
+                TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{kind!r}'")
+            )
         real = kind.to_real()
         self.dtype = real.name
         self.bits = real.itemsize * 8
@@ -113,7 +115,9 @@ class iinfo:
 
     def __init__(self, type: Any) -> None:
         if type.category != dtypes.INTEGER:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+            raise noted(
+                TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+            )
         info = np.iinfo(type.np)
         self.bits, self.max, self.min, self.dtype = int(info.bits), int(info.max), int(info.min), type.name
 

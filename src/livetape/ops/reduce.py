@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, uint8
@@ -69,14 +70,16 @@ def kept(result: Any, size: Any, dim: Any, keepdim: bool) -> Any:
 def check_tensor(name: str, input: Any) -> None:
     """Raise torch's error for an input that is no tensor."""
     if not isinstance(input, TensorBase):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
 
 
 def check_keepdim(name: str, keepdim: Any, position: int = 2) -> None:
     """Raise torch's error for a ``keepdim`` that is no bool."""
     if not isinstance(keepdim, bool):
-        raise TypeError(
-            f"{name}(): argument 'keepdim'{place('keepdim', position)} must be bool, not {type(keepdim).__name__}"
+        raise noted(
+            TypeError(
+                f"{name}(): argument 'keepdim'{place('keepdim', position)} must be bool, not {type(keepdim).__name__}"
+            )
         )
 
 
@@ -86,7 +89,7 @@ def several(name: str, input: Any, dim: Any, *signatures: str) -> tuple[int, ...
         return None
     first = dim[0] if isinstance(dim, (tuple, list)) and dim else 0 if isinstance(dim, (tuple, list)) else dim
     if signatures and not is_integer(first):
-        raise no_overload(name, (dim,), *signatures)
+        raise noted(no_overload(name, (dim,), *signatures))
     return reduction_dims(dim, input.array.ndim, name)
 
 
@@ -94,7 +97,7 @@ def _by_torch_names(name: str, names: dict[str, Any], **given: Any) -> dict[str,
     """The keyword arguments of a call that used NumPy's names ``axis`` or ``keepdims``."""
     found = given | renamed(names)
     if len(found) > len(given):
-        raise no_overload(name, names, *_SIGNATURES)
+        raise noted(no_overload(name, names, *_SIGNATURES))
     return found
 
 
@@ -187,7 +190,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype |
         return into(out, nansum, input, dim, keepdim, dtype=dtype)
     check_tensor("nansum", input)
     if input.dtype.category == COMPLEX:
-        raise RuntimeError("nansum on CPU does not support complex inputs")
+        raise noted(RuntimeError("nansum on CPU does not support complex inputs"))
     return NANSUM.apply((input, several("nansum", input, dim), keepdim, dtype))
 
 
@@ -246,9 +249,11 @@ def mean(
     kind = input.dtype if dtype is None else dtype
     if kind.category < FLOAT:
         which = "Input dtype" if dtype is None else "Optional dtype"
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. {which} must be either a floating point or complex "
-            f"dtype. Got: {SCALAR_TYPE[kind]}"
+        raise noted(
+            RuntimeError(
+                f"mean(): could not infer output dtype. {which} must be either a floating point or complex "
+                f"dtype. Got: {SCALAR_TYPE[kind]}"
+            )
         )
     if out is not None:
         return into(out, mean, input, dim, keepdim, dtype=dtype)
@@ -265,8 +270,10 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype 
         return into(out, nanmean, input, dim, keepdim, dtype=dtype)
     check_tensor("nanmean", input)
     if input.dtype.category < FLOAT:
-        raise RuntimeError(
-            f"nanmean(): expected input to have floating point or complex dtype but got {SCALAR_TYPE[input.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"nanmean(): expected input to have floating point or complex dtype but got {SCALAR_TYPE[input.dtype]}"
+            )
         )
     present = input == input
     return nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim)
@@ -316,7 +323,7 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
     if dim is None:
         return PROD.apply((input, dtype))
     if not is_integer(dim):
-        raise no_overload("prod", (dim,), *_PROD_SIGNATURES)
+        raise noted(no_overload("prod", (dim,), *_PROD_SIGNATURES))
     check_keepdim("prod", keepdim)
     ndim = input.array.ndim
     axis = wrap_dim(dim, ndim)
@@ -339,7 +346,7 @@ ANY = row("any", lambda self, dim, keepdim: _truth(np.logical_or, self, dim, kee
 def _truth_of(name: str, op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
     if out is not None:
         if out.dtype.category != BOOL and out.dtype is not uint8:
-            raise RuntimeError(f"{name} only supports bool tensor for result, got: {SCALAR_TYPE[out.dtype]}")
+            raise noted(RuntimeError(f"{name} only supports bool tensor for result, got: {SCALAR_TYPE[out.dtype]}"))
         return into(out, function, input, dim, keepdim)
     check_tensor(name, input)
     if isinstance(dim, (tuple, list)) and not dim:  # here an empty list means no dimension at all

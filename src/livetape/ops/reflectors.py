@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import SCALAR_TYPE, boolean
 from livetape.kernels import reflectors as kernels
@@ -103,7 +104,7 @@ ORMQR.joint("self input2 input3", _ormqr_backward)
 
 
 def _no_derivative(grads: Any) -> Any:
-    raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
+    raise noted(NotImplementedError("the derivative for 'geqrf' is not implemented."))
 
 
 GEQRF = row("geqrf", lambda self: kernels.geqrf(self), batch="any", outputs=2, self=_no_derivative)
@@ -113,15 +114,19 @@ GEQRF = row("geqrf", lambda self: kernels.geqrf(self), batch="any", outputs=2, s
 def _check_reflections(label: str, input: Any, tau: Any) -> None:
     size, factors = shape_of(input), shape_of(tau)
     if len(size) < 2:
-        raise RuntimeError(f"{label}: input must have at least 2 dimensions.")
+        raise noted(RuntimeError(f"{label}: input must have at least 2 dimensions."))
     if len(size) - 1 != len(factors):
-        raise RuntimeError(
-            f"{label}: Expected tau to have one dimension less than input, but got tau.ndim equal to "
-            f"{len(factors)} and input.ndim is equal to {len(size)}"
+        raise noted(
+            RuntimeError(
+                f"{label}: Expected tau to have one dimension less than input, but got tau.ndim equal to "
+                f"{len(factors)} and input.ndim is equal to {len(size)}"
+            )
         )
     if size[:-2] != factors[:-1]:
-        raise RuntimeError(
-            f"{label}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(factors[:-1])}"
+        raise noted(
+            RuntimeError(
+                f"{label}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(factors[:-1])}"
+            )
         )
 
 
@@ -137,15 +142,17 @@ def householder_product(input: Any, tau: Any, *, out: Any = None) -> Any:
     label = "torch.linalg.householder_product"
     size = shape_of(input)
     if len(size) < 2:
-        raise RuntimeError(f"{label}: input must have at least 2 dimensions.")
+        raise noted(RuntimeError(f"{label}: input must have at least 2 dimensions."))
     if size[-2] < size[-1]:
-        raise RuntimeError(f"{label}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+        raise noted(RuntimeError(f"{label}: input.shape[-2] must be greater than or equal to input.shape[-1]"))
     if tau.array.ndim and size[-1] < shape_of(tau)[-1]:
-        raise RuntimeError(f"{label}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+        raise noted(RuntimeError(f"{label}: input.shape[-1] must be greater than or equal to tau.shape[-1]"))
     _check_reflections(label, input, tau)
     if input.dtype is not tau.dtype:
-        raise RuntimeError(
-            f"{label}: tau dtype {SCALAR_TYPE[tau.dtype]} does not match input dtype {SCALAR_TYPE[input.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"{label}: tau dtype {SCALAR_TYPE[tau.dtype]} does not match input dtype {SCALAR_TYPE[input.dtype]}"
+            )
         )
     need_kernel("orgqr_cpu", input)
     return HOUSEHOLDER.apply((input, tau))
@@ -168,29 +175,35 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
         need("ormqr", argument, value, at + 1)
     size, target = shape_of(input), shape_of(other)
     if len(size) < 2:
-        raise RuntimeError(f"{label}: input must have at least 2 dimensions.")
+        raise noted(RuntimeError(f"{label}: input must have at least 2 dimensions."))
     if len(target) < 2:
-        raise RuntimeError(f"{label}: other must have at least 2 dimensions.")
+        raise noted(RuntimeError(f"{label}: other must have at least 2 dimensions."))
     side = -2 if left else -1
     if target[side] != size[-2]:
-        raise RuntimeError(f"{label}: other.shape[{side}] must be equal to input.shape[-2]")
+        raise noted(RuntimeError(f"{label}: other.shape[{side}] must be equal to input.shape[-2]"))
     if shape_of(tau)[-1] != min(target[side], size[-1]):
-        raise RuntimeError(f"{label}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
+        raise noted(RuntimeError(f"{label}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"))
     _check_reflections(label, input, tau)
     if len(size) != len(target):
-        raise RuntimeError(
-            f"{label}: Expected other to have the same number of dimensions as input, but got other.ndim equal "
-            f"to {len(target)} and input.ndim is equal to {len(size)}"
+        raise noted(
+            RuntimeError(
+                f"{label}: Expected other to have the same number of dimensions as input, but got other.ndim equal "
+                f"to {len(target)} and input.ndim is equal to {len(size)}"
+            )
         )
     if size[:-2] != target[:-2]:
-        raise RuntimeError(
-            f"{label}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(target[:-2])}"
+        raise noted(
+            RuntimeError(
+                f"{label}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(target[:-2])}"
+            )
         )
     for name, value in (("tau", tau), ("other", other)):
         if value.dtype is not input.dtype:
-            raise RuntimeError(
-                f"{label}: Expected input and {name} to have the same dtype, but input has dtype"
-                f"{SCALAR_TYPE[input.dtype]} and {name} has dtype {SCALAR_TYPE[value.dtype]}"
+            raise noted(
+                RuntimeError(
+                    f"{label}: Expected input and {name} to have the same dtype, but input has dtype"
+                    f"{SCALAR_TYPE[input.dtype]} and {name} has dtype {SCALAR_TYPE[value.dtype]}"
+                )
             )
     need_kernel("ormqr_cpu", input)
     return ORMQR.apply((input, tau, other, bool(left), bool(transpose)))
@@ -202,7 +215,7 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
         return into(out, geqrf, input)
     need("geqrf", "input", input)
     if input.array.ndim < 2:
-        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+        raise noted(RuntimeError("torch.geqrf: input must have at least 2 dimensions."))
     need_kernel("geqrf_cpu", input)
     return return_types.geqrf(GEQRF.apply((input,)))
 

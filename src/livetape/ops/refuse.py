@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import FLOAT, SCALAR_TYPE, can_cast, dtype, of_numpy
@@ -38,19 +39,19 @@ def does_not_fit(kind: dtype) -> RuntimeError:
 def check_fits(kind: dtype, value: Any) -> None:
     """Raise torch's error for a number that a dtype cannot hold."""
     if isinstance(value, complex):
-        raise RuntimeError("value cannot be converted to type double without overflow")
+        raise noted(RuntimeError("value cannot be converted to type double without overflow"))
     if kind.category == FLOAT:
         if -3e4 < value < 3e4 or value != value or value in (float("inf"), float("-inf")):
             return
         limit = 3.3895313892515355e38 if kind.name == "bfloat16" else float(np.finfo(kind.np).max)
         if not -limit <= value <= limit:
-            raise does_not_fit(kind)
+            raise noted(does_not_fit(kind))
         return
     if not -(2**63) <= value < 2**63:
-        raise OverflowError("int too big to convert")
+        raise noted(OverflowError("int too big to convert"))
     info = np.iinfo(kind.np)
     if not (info.min if kind.is_signed else -int(info.max)) <= value <= info.max:
-        raise does_not_fit(kind)
+        raise noted(does_not_fit(kind))
 
 
 def unsupported(label: str, array: Any, suffix: str = "_cpu") -> NotImplementedError:
@@ -71,8 +72,10 @@ def check_result(name: str, target: TensorBase, *others: Any) -> None:
     """Raise torch's error if what the arguments promote to cannot be written into ``target``."""
     kind = promote(name, target, *others)
     if not can_cast(kind, target.dtype):
-        raise RuntimeError(
-            f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type {SCALAR_TYPE[target.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type {SCALAR_TYPE[target.dtype]}"
+            )
         )
 
 
@@ -85,4 +88,6 @@ def must_be_tensors(name: str, **arguments: Any) -> None:
 
 def not_a_tensor(name: str, argument: str, position: int, value: Any) -> NoReturn:
     """Raise torch's TypeError for an argument that must be a tensor."""
-    raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+    raise noted(
+        TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import broadcast_error
+from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, boolean
 from livetape.ops.basics import clone_as, sum_to
@@ -51,12 +51,14 @@ def repeat(input: Any, *args: Any, repeats: Any = None) -> Any:
 def _repeated(input: Any, times: tuple[int, ...]) -> Any:
     size = shape_of(input)
     if len(times) < len(size):
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+        raise noted(
+            RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+        )
     new = len(times) - len(size)
     target = [r * s for r, s in zip(times, (1,) * new + tuple(size))]
     for n in target:
         if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {target}")
+            raise noted(RuntimeError(f"Trying to create tensor with negative dimension {n}: {target}"))
     return REPEAT.apply((input, times))
 
 
@@ -76,12 +78,14 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: Any = None, *, outpu
     if repeats is None:
         return _numbered(input)
     if not is_integer(repeats) and not isinstance(repeats, TensorBase):
-        raise no_overload(
-            "repeat_interleave",
-            (input, repeats) if dim is None else (input, repeats, dim),
-            "(Tensor input, Tensor repeats, int dim = None, *, int output_size = None)",
-            "(Tensor repeats, *, int output_size = None)",
-            "(Tensor input, int repeats, int dim = None, *, int output_size = None)",
+        raise noted(
+            no_overload(
+                "repeat_interleave",
+                (input, repeats) if dim is None else (input, repeats, dim),
+                "(Tensor input, Tensor repeats, int dim = None, *, int output_size = None)",
+                "(Tensor repeats, *, int output_size = None)",
+                "(Tensor input, int repeats, int dim = None, *, int output_size = None)",
+            )
         )
     if dim is None:
         input = reshape(input, (-1,) if input.array.size else (0,))
@@ -91,20 +95,22 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: Any = None, *, outpu
     if not isinstance(repeats, TensorBase):
         return _interleaved(input, as_int(repeats), at)
     if repeats.array.ndim > 1:
-        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+        raise noted(RuntimeError("repeats must be 0-dim or 1-dim tensor"))
     if repeats.array.size == 1 and (not repeats.array.ndim or size[at] != 1):
         repeats = expand(reshape(repeats, (1,)), (size[at],))
     if repeats.array.shape[0] != size[at]:
-        raise RuntimeError(
-            "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{repeats.array.shape[0]} and input.size({at}) = {size[at]}"
+        raise noted(
+            RuntimeError(
+                "repeats must have the same size as input along dim, but got repeats.size(0) = "
+                f"{repeats.array.shape[0]} and input.size({at}) = {size[at]}"
+            )
         )
     return INDEX_SELECT.apply((input, at, _numbered(repeats)))
 
 
 def _interleaved(input: Any, times: int, dim: int) -> Any:
     if times < 0:
-        raise RuntimeError("Repeats must be non-negative")
+        raise noted(RuntimeError("Repeats must be non-negative"))
     size = shape_of(input)
     if not size:
         input, size = reshape(input, (1,)), (1,)
@@ -116,11 +122,13 @@ def _numbered(repeats: Any) -> Any:
     """0 repeats[0] times, 1 repeats[1] times, and so on."""
     array = repeats.array
     if array.ndim != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+        raise noted(RuntimeError("repeat_interleave only accept 1D vector as repeat"))
     if array.dtype.kind != "i":
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{SCALAR_TYPE[repeats.dtype]}'")
+        raise noted(
+            NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{SCALAR_TYPE[repeats.dtype]}'")
+        )
     if array.size and array.min() < 0:
-        raise RuntimeError("repeats can not be negative")
+        raise noted(RuntimeError("repeats can not be negative"))
     return wrap(np.repeat(np.arange(array.size), array).astype(array.dtype, copy=False), repeats.dtype, None)
 
 
@@ -138,14 +146,16 @@ def broadcast_shapes(*shapes: Any) -> Any:
         for at in range(-1, -1 - len(shape), -1):
             n = shape[at]
             if n < 0:
-                raise ValueError("Attempting to broadcast a dimension with negative length!")
+                raise noted(ValueError("Attempting to broadcast a dimension with negative length!"))
             if n == 1 or n == result[at]:
                 continue
             if result[at] != 1:
-                raise RuntimeError(
-                    f"Attempting to broadcast a dimension of length {n} at {at}! Mismatching argument "
-                    "at index "
-                    f"{i} had {shape}; but expected shape should be broadcastable to {result}"
+                raise noted(
+                    RuntimeError(
+                        f"Attempting to broadcast a dimension of length {n} at {at}! Mismatching argument "
+                        "at index "
+                        f"{i} had {shape}; but expected shape should be broadcastable to {result}"
+                    )
                 )
             result[at] = n
     return size_of(tuple(result))
@@ -161,7 +171,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
             try:
                 size = size_of(np.broadcast_shapes(size, have))
             except ValueError:
-                raise broadcast_error(size, have) from None
+                raise noted(broadcast_error(size, have)) from None
     return tuple([one if shape_of(one) == size else expand(one, size) for one in tensors])
 
 
@@ -170,12 +180,12 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     vectors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     tensor_list("meshgrid", vectors)
     if not vectors:
-        raise RuntimeError("meshgrid expects a non-empty TensorList")
+        raise noted(RuntimeError("meshgrid expects a non-empty TensorList"))
     for one in vectors:
         if one.array.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {one!r}")
+            raise noted(RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {one!r}"))
         if one.dtype is not vectors[0].dtype:
-            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+            raise noted(RuntimeError("meshgrid expects all tensors to have the same dtype"))
     if indexing is None:
         if not _warned:
             _warned.append("meshgrid")
@@ -185,7 +195,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
                 stacklevel=2,
             )
     elif indexing not in ("ij", "xy"):
-        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+        raise noted(RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'))
     swap = indexing == "xy" and len(vectors) > 1
     order = [vectors[1], vectors[0], *vectors[2:]] if swap else list(vectors)
     counts = tuple([one.array.size for one in order])
@@ -206,7 +216,7 @@ def cartesian_prod(*tensors: Any) -> Any:
     tensor_list("cartesian_prod", tensors)
     for one in tensors:
         if one.array.ndim != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(one.array.shape)}")
+            raise noted(RuntimeError(f"Expect a 1D vector, but got shape {list(one.array.shape)}"))
     if len(tensors) == 1:
         return tensors[0]
     return stack([reshape(grid, (-1,) if grid.array.size else (0,)) for grid in meshgrid(*tensors, indexing="ij")], 1)
@@ -215,9 +225,9 @@ def cartesian_prod(*tensors: Any) -> Any:
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     """All ways to choose ``r`` elements of a vector, as rows (source: ``torch.combinations``)."""
     if input.array.ndim != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.array.shape)}")
+        raise noted(RuntimeError(f"Expect a 1D vector, but got shape {list(input.array.shape)}"))
     if r < 0:
-        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+        raise noted(RuntimeError(f"Expect a non-negative number, but got {r}"))
     if r == 0:
         return wrap(np.empty(0, input.array.dtype), input.dtype, None)
     count = input.array.size

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.tensor import NDARRAY, counter_of, shape_of, version_of
 from livetape._tape.views import check_inplace, move_retained, needs_gradient
@@ -64,9 +65,9 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
     """Give the tensor another size, keeping its memory or taking more (source: ``torch.Tensor.resize_``)."""
     wanted = ints("resize_", size)
     if needs_gradient(self):
-        raise RuntimeError("cannot resize variables that require grad")
+        raise noted(RuntimeError("cannot resize variables that require grad"))
     if any(n < 0 for n in wanted):
-        raise RuntimeError("numel: integer multiplication overflow")
+        raise noted(RuntimeError("numel: integer multiplication overflow"))
     if wanted == self.array.shape:
         return self
     _resize(self, wanted)

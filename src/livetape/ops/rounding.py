@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from livetape._tape.explain import noted
 from livetape.dtypes import COMPLEX, boolean
 from livetape.kernels import steps
 from livetape.ops.basics import zeros_like
@@ -36,8 +37,10 @@ def sign_(self: Any) -> Any:
 
 def _check_sign(input: Any) -> None:
     if getattr(input, "dtype", boolean).category == COMPLEX:
-        raise NotImplementedError(
-            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        raise noted(
+            NotImplementedError(
+                "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+            )
         )
 
 

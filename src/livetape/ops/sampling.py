@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import broadcast_error
+from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.modes import is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, needs_gradient
@@ -31,7 +31,9 @@ def bits_of(name: str, generator: Any) -> Any:
     if generator is None:
         return default_generator.bits
     if not isinstance(generator, Generator):
-        raise TypeError(f"{name}(): argument 'generator' must be torch.Generator, not {type(generator).__name__}")
+        raise noted(
+            TypeError(f"{name}(): argument 'generator' must be torch.Generator, not {type(generator).__name__}")
+        )
     return generator.bits
 
 
@@ -41,12 +43,14 @@ def _size_of(name: str, args: tuple[Any, ...], size: Any, generator: Any) -> tup
         kinds = [type(a).__name__ for a in args]
         if wrong:
             kinds.append(f"generator={type(generator).__name__}")
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but "
-            "expected one "
-            f"of:\n * (tuple of ints size, *, torch.Generator generator, {_OPTIONS}\n * (tuple of ints "
-            "size, *, "
-            f"{_OPTIONS}\n"
+        raise noted(
+            TypeError(
+                f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but "
+                "expected one "
+                f"of:\n * (tuple of ints size, *, torch.Generator generator, {_OPTIONS}\n * (tuple of ints "
+                "size, *, "
+                f"{_OPTIONS}\n"
+            )
         )
     return sizes(name, args, size)
 
@@ -150,13 +154,15 @@ def _bounds(name: str, args: tuple[Any, ...], low: Any, high: Any) -> tuple[int,
         low = rest.pop(0)
     for label, value in (("low", low), ("high", high)):
         if value is not None and not is_integer(value):
-            raise TypeError(
-                f"{name}(): argument '{label}' (position {1 if label == 'high' and low is None else 2}) "
-                "must be "
-                f"int, not {type(value).__name__}"
+            raise noted(
+                TypeError(
+                    f"{name}(): argument '{label}' (position {1 if label == 'high' and low is None else 2}) "
+                    "must be "
+                    f"int, not {type(value).__name__}"
+                )
             )
     if high is None:
-        raise no_overload(name, args, *_RANDINT)
+        raise noted(no_overload(name, args, *_RANDINT))
     return 0 if low is None else as_int(low), as_int(high), tuple(rest)
 
 
@@ -181,10 +187,10 @@ def randint(
     tensor([4, 9, 3, 0, 3])
     """
     if size is None and len(args) == 2 and low is None and high is None and is_integer(args[1]):
-        raise TypeError("randint(): argument 'size' (position 2) must be tuple of ints, not int")
+        raise noted(TypeError("randint(): argument 'size' (position 2) must be tuple of ints, not int"))
     first, last, rest = _bounds("randint", args, low, high)
     if not rest and size is None:
-        raise no_overload("randint", args, *_RANDINT)
+        raise noted(no_overload("randint", args, *_RANDINT))
     shape = sizes("randint", rest, size)
     kind = kind_or_out("randint", dtype, out, int64)
     if state.interposed != 0 and out is None:
@@ -213,7 +219,7 @@ def randperm(
     tensor([4, 0, 1, 3, 2])
     """
     if not is_integer(n):
-        raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+        raise noted(TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}"))
     kind = kind_or_out("randperm", dtype, out, int64)
     if state.interposed != 0 and out is None:
         bits = bits_of("randperm", generator)
@@ -360,7 +366,9 @@ def _float(name: str, value: Any, argument: str, position: int) -> float:
         return float(value.array)
     if isinstance(value, (int, float, np.generic)) and not isinstance(value, bool):
         return float(value)
-    raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be float, not {type(value).__name__}")
+    raise noted(
+        TypeError(f"{name}(): argument '{argument}' (position {position}) must be float, not {type(value).__name__}")
+    )
 
 
 def uniform_(self: Any, *args: Any, to: Any = None, generator: Any = None, **from_: Any) -> Any:
@@ -368,7 +376,7 @@ def uniform_(self: Any, *args: Any, to: Any = None, generator: Any = None, **fro
     low = args[0] if args else from_.pop("from", 0.0)
     high = args[1] if len(args) > 1 else (1.0 if to is None else to)
     if from_:
-        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(from_))}'")
+        raise noted(TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(from_))}'"))
     low, high = _float("uniform_", low, "from", 1), _float("uniform_", high, "to", 2)
     bits = bits_of("uniform_", generator)
     return _fill(UNIFORM, self, lambda shape, kind: draw.uniform(bits, shape, kind, low, high))
@@ -391,7 +399,7 @@ def random_(self: Any, *args: Any, to: Any = None, generator: Any = None, **from
     if to is not None:
         given.append(to)
     if from_:
-        raise TypeError(f"random_() got an unexpected keyword argument '{next(iter(from_))}'")
+        raise noted(TypeError(f"random_() got an unexpected keyword argument '{next(iter(from_))}'"))
     if not given:
         return _fill(RANDOM, self, lambda shape, kind: draw.random(bits, shape, kind))
     if len(given) == 1:
@@ -557,7 +565,7 @@ def normal(
     first, second = isinstance(mean, TensorBase), isinstance(std, TensorBase)
     if not first and not second:
         if size is None:
-            raise no_overload("normal", (mean, std), *_NORMAL)
+            raise noted(no_overload("normal", (mean, std), *_NORMAL))
         kind = kind_or_out("normal", dtype, out)
         shape = sizes("normal", (size,))
         middle, width = _float("normal", mean, "mean", 1), _float("normal", std, "std", 2)
@@ -571,7 +579,7 @@ def normal(
         try:
             np.broadcast_shapes(shape_of(mean), shape_of(std))
         except ValueError:
-            raise broadcast_error(shape_of(mean), shape_of(std)) from None
+            raise noted(broadcast_error(shape_of(mean), shape_of(std))) from None
         return NORMAL_BOTH.apply((mean, std, bits))
     if first:
         return NORMAL_MEAN.apply((mean, _float("normal", std, "std", 2), bits))
@@ -617,7 +625,7 @@ def multinomial(
     """
     if out is not None:
         if out.dtype is not int64:
-            raise RuntimeError(f"multinomial expects Long tensor out, got: {SCALAR_TYPE[out.dtype]}")
+            raise noted(RuntimeError(f"multinomial expects Long tensor out, got: {SCALAR_TYPE[out.dtype]}"))
         return into(out, multinomial, input, num_samples, replacement, generator=generator)
     need_tensor("multinomial", input)
     return MULTINOMIAL.apply((input, as_int(num_samples), replacement, bits_of("multinomial", generator)))

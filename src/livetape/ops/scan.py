@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.explain import noted
 from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, boolean, dtype
@@ -147,7 +148,7 @@ CUMPROD = row(
 def _running(op: Any, function: Any, input: Any, dim: Any, kind: dtype | None, out: Any) -> Any:
     name = op.name
     if not isinstance(input, TensorBase):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
     if out is not None:
         return into(out, function, input, dim, dtype=kind)
     return op.apply((input, wrap_dim(dim, input.array.ndim, name), kind))
@@ -155,13 +156,15 @@ def _running(op: Any, function: Any, input: Any, dim: Any, kind: dtype | None, o
 
 def _running_inplace(op: Any, self: Any, dim: Any, kind: dtype | None) -> Any:
     if self.dtype is boolean:
-        raise NotImplementedError(f"\"{op.name}_out_cpu\" not implemented for 'Bool'")
+        raise noted(NotImplementedError(f"\"{op.name}_out_cpu\" not implemented for 'Bool'"))
     if kind is None:
         kind = self.dtype
     elif kind is not self.dtype:
-        raise RuntimeError(
-            f"Bad in-place call: input tensor dtype {_c_name(self.dtype)} and output tensor dtype "
-            f"{_c_name(kind)} should match"
+        raise noted(
+            RuntimeError(
+                f"Bad in-place call: input tensor dtype {_c_name(self.dtype)} and output tensor dtype "
+                f"{_c_name(kind)} should match"
+            )
         )
     return op.inplace(self, wrap_dim(dim, self.array.ndim, op.name), kind)
 
@@ -220,7 +223,7 @@ def _extremes(op: Any, function: Any, made: Any, input: Any, dim: Any, out: Any)
     if out is not None:
         return into(out, function, input, dim)
     if input.dtype.category == COMPLEX:
-        raise unsupported(op.name, input.array)
+        raise noted(unsupported(op.name, input.array))
     return tuple.__new__(made, op.apply((input, wrap_dim(dim, input.array.ndim, op.name))))
 
 
@@ -262,7 +265,7 @@ def logcumsumexp(input: Any, dim: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, logcumsumexp, input, dim)
     if input.dtype.category < FLOAT:
-        raise NotImplementedError(str(unsupported("logcumsumexp_out", input.array)))
+        raise noted(NotImplementedError(str(unsupported("logcumsumexp_out", input.array))))
     return LOGCUMSUMEXP.apply((input, wrap_dim(dim, input.array.ndim, "logcumsumexp")))
 
 
@@ -277,12 +280,12 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     if out is not None:
         return into(out, diff, input, n, dim, prepend, append)
     if input.array.ndim == 0:
-        raise RuntimeError("diff expects input to be at least one-dimensional")
+        raise noted(RuntimeError("diff expects input to be at least one-dimensional"))
     axis = wrap_dim(dim, input.array.ndim, "diff", "dim", 2)
     for name, more in (("prepend", prepend), ("append", append)):
         _check_ends(name, input, more, axis)
     if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
+        raise noted(RuntimeError(f"order must be non-negative but got {n}"))
     if n == 0:
         return copy_(zeros_like(input), input)
     pieces = [piece for piece in (prepend, input, append) if piece is not None]
@@ -299,12 +302,14 @@ def _check_ends(name: str, input: Any, more: Any, axis: int) -> None:
     if more is None:
         return
     if more.array.ndim != input.array.ndim:
-        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        raise noted(RuntimeError("diff expects prepend or append to be the same dimension as input"))
     for i, (have, want) in enumerate(zip(shape_of(more), shape_of(input))):
         if i != axis and have != want:
-            raise RuntimeError(
-                "diff expects the shape of tensor to prepend or append to match that of input except along the "
-                f"differencing dimension; input.size({i}) = {want}, but got tensor.size({i}) = {have}"
+            raise noted(
+                RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({i}) = {want}, but got tensor.size({i}) = {have}"
+                )
             )
 
 
@@ -317,7 +322,7 @@ def _widths(name: str, y: Any, x: Any, dim: int) -> Any:
     count = shape_of(y)[dim]
     if x.array.ndim == 1:
         if shape_of(x)[0] != count:
-            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+            raise noted(RuntimeError(f"{name}: There must be one `x` value for each sample point"))
         x = x.view([count if i == dim else 1 for i in range(y.array.ndim)])
     elif x.array.ndim < y.array.ndim:
         x = x.view([1] * (y.array.ndim - x.array.ndim) + list(shape_of(x)))
@@ -327,12 +332,12 @@ def _widths(name: str, y: Any, x: Any, dim: int) -> Any:
 def _areas(name: str, y: Any, x: Any, dx: Any, dim: Any) -> tuple[int, Any, Any]:
     """The dimension as a number, the sums of neighbours along it and their distances; errors."""
     if x is not None and dx is not None:
-        raise no_overload(name, (y, x, dx), *_TRAPEZOID)
+        raise noted(no_overload(name, (y, x, dx), *_TRAPEZOID))
     for argument, value in (("y", y), ("x", x)):
         if value is not None and value.dtype.category == BOOL:
-            raise RuntimeError(f"{name}: received a bool input for `{argument}`, but bool is not supported")
+            raise noted(RuntimeError(f"{name}: received a bool input for `{argument}`, but bool is not supported"))
     if y.array.ndim == 0:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        raise noted(IndexError(f"Dimension specified as {dim} but tensor has no dimensions"))
     axis = wrap_dim(dim, y.array.ndim, name)
     count = shape_of(y)[axis]
     if count == 0:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, int32, int64, of_numpy
 from livetape.kernels.scatter import add_along, add_rows, along, reduce_along
@@ -83,7 +84,7 @@ def no_derivative(name: str) -> Any:
     """A formula for what torch computes without a derivative: it raises torch's error when it is reached."""
 
     def raises(grad: Any) -> Any:
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+        raise noted(RuntimeError(f"derivative for aten::{name} is not implemented"))
 
     return raises
 
@@ -121,24 +122,26 @@ def check_scatter(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
     size, places = shape_of(input), index.array
     at = wrap_dim(dim, len(size), name)
     if index.dtype is not int64 and index.dtype is not int32:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+        raise noted(RuntimeError(f"{name}(): Expected dtype int32/int64 for index"))
     if isinstance(src, TensorBase):
         if src.dtype is not input.dtype:
-            raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+            raise noted(RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype"))
     if not places.size:
         return at
     if max(places.ndim, 1) != max(len(size), 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+        raise noted(RuntimeError("Index tensor must have the same number of dimensions as self tensor"))
     have = shape_of(src) if isinstance(src, TensorBase) else None
     if have is not None and max(places.ndim, 1) != max(len(have), 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+        raise noted(RuntimeError("Index tensor must have the same number of dimensions as src tensor"))
     for d in range(min(places.ndim, len(size))):
         large = have is not None and len(have) and places.shape[d] > have[d]
         if (d != at and places.shape[d] > size[d]) or large:
             more = "" if have is None else f" and to be no larger size than src {list(have)}"
-            raise RuntimeError(
-                f"Expected index {list(places.shape)} to be no larger than self {list(size)} apart from "
-                f"dimension {at}{more}"
+            raise noted(
+                RuntimeError(
+                    f"Expected index {list(places.shape)} to be no larger than self {list(size)} apart from "
+                    f"dimension {at}{more}"
+                )
             )
     check_range(places, size[at] if size else 1, None, RuntimeError, at)
     return at
@@ -151,9 +154,9 @@ def _scatter_call(name: str, input: Any, dim: Any, index: Any, src: Any, value: 
     """The row of a call to scatter, and its arguments."""
     given = src if value is None else value
     if not isinstance(given, (TensorBase, int, float, complex, np.generic)):
-        raise no_overload(name, (dim, index, given), *_SCATTER)
+        raise noted(no_overload(name, (dim, index, given), *_SCATTER))
     if reduce is not None and reduce not in ("add", "multiply"):
-        raise RuntimeError("reduce argument must be either add or multiply.")
+        raise noted(RuntimeError("reduce argument must be either add or multiply."))
     at = check_scatter(name.rstrip("_"), input, dim, index, given)
     if isinstance(given, TensorBase):
         if reduce is None:
@@ -318,10 +321,10 @@ def index_dim(name: str, input: Any, dim: Any, index: Any) -> int:
     if index.dtype is not int64 and (index.dtype is not int32 or not name.startswith("index_add")):
         wanted = "int32/int64" if name.startswith("index_add") else "int64"
         if name.startswith("index_fill"):
-            raise IndexError("index_fill_(): Expected dtype int64 for index.")
-        raise RuntimeError(f"{name.rstrip('_')}_(): Expected dtype {wanted} for index")
+            raise noted(IndexError("index_fill_(): Expected dtype int64 for index."))
+        raise noted(RuntimeError(f"{name.rstrip('_')}_(): Expected dtype {wanted} for index"))
     if index.array.ndim > 1:
-        raise IndexError(f"{name.rstrip('_')}_(): Index should have dimension 1 or 0 (got {index.array.ndim})")
+        raise noted(IndexError(f"{name.rstrip('_')}_(): Index should have dimension 1 or 0 (got {index.array.ndim})"))
     return at
 
 
@@ -333,15 +336,19 @@ def _index_add_values(name: str, input: Any, dim: Any, index: Any, source: Any, 
     need_tensor(name, source, "source", 3)
     at = index_dim(name, input, dim, index)
     if source.dtype is not input.dtype:
-        raise RuntimeError(
-            f"index_add_(): self ({SCALAR_TYPE[input.dtype]}) and source ({SCALAR_TYPE[source.dtype]}) "
-            "must "
-            "have the same scalar type"
+        raise noted(
+            RuntimeError(
+                f"index_add_(): self ({SCALAR_TYPE[input.dtype]}) and source ({SCALAR_TYPE[source.dtype]}) "
+                "must "
+                "have the same scalar type"
+            )
         )
     given, have = index.array.size, count_of(shape_of(source), at)
     if given != have:
-        raise RuntimeError(
-            f"index_add_(): Number of indices ({given}) should be equal to source.size(dim): ({have}), for dim: {at}"
+        raise noted(
+            RuntimeError(
+                f"index_add_(): Number of indices ({given}) should be equal to source.size(dim): ({have}), for dim: {at}"
+            )
         )
     _check_rest("index_add_", input, source, at)
     check_range(index.array, count_of(shape_of(input), at), None, RuntimeError, at)
@@ -352,15 +359,19 @@ def _check_rest(name: str, input: Any, source: Any, dim: int) -> None:
     size, have = list(shape_of(input)), list(shape_of(source))
     if size and have and (size[:dim] + size[dim + 1 :] != have[:dim] + have[dim + 1 :]):
         if name == "index_add_":
-            raise RuntimeError(
-                "source tensor shape must match self tensor shape, excluding the specified dimension. "
-                "Got "
-                f"self.shape = {size} source.shape = {have}"
+            raise noted(
+                RuntimeError(
+                    "source tensor shape must match self tensor shape, excluding the specified dimension. "
+                    "Got "
+                    f"self.shape = {size} source.shape = {have}"
+                )
             )
-        raise IndexError(
-            f"{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{size[:dim] + size[dim + 1 :]} at dimension {dim} and source slice shape: "
-            f"{have[:dim] + have[dim + 1 :]} at dimension {dim}."
+        raise noted(
+            IndexError(
+                f"{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+                f"{size[:dim] + size[dim + 1 :]} at dimension {dim} and source slice shape: "
+                f"{have[:dim] + have[dim + 1 :]} at dimension {dim}."
+            )
         )
 
 
@@ -385,26 +396,34 @@ def _index_copy_values(name: str, input: Any, dim: Any, index: Any, source: Any)
     need_tensor(name, source, "source", 3)
     at = index_dim(name, input, dim, index)
     if source.dtype is not input.dtype:
-        raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) "
-            f"{SCALAR_TYPE[input.dtype]} and (source) {SCALAR_TYPE[source.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"index_copy_(): self and source expected to have the same dtype, but got (self) "
+                f"{SCALAR_TYPE[input.dtype]} and (source) {SCALAR_TYPE[source.dtype]}"
+            )
         )
     given, have = index.array.size, count_of(shape_of(source), at)
     if source.array.ndim != input.array.ndim and source.array.ndim and input.array.ndim:
-        raise IndexError(
-            "index_copy_(): When source and destination are not scalars, their dimensionality must "
-            "match. "
-            f"Source dimensionality ({source.array.ndim}), destination dimensionality "
-            f"({input.array.ndim})"
+        raise noted(
+            IndexError(
+                "index_copy_(): When source and destination are not scalars, their dimensionality must "
+                "match. "
+                f"Source dimensionality ({source.array.ndim}), destination dimensionality "
+                f"({input.array.ndim})"
+            )
         )
     _check_rest("index_copy_", input, source, at)
     if given != have:
-        raise IndexError(f"index_copy_(): Number of indices ({given}) should be equal to source.size(dim) ({have})")
+        raise noted(
+            IndexError(f"index_copy_(): Number of indices ({given}) should be equal to source.size(dim) ({have})")
+        )
     extent = count_of(shape_of(input), at)
     bad = index.array[(index.array < 0) | (index.array >= extent)] if index.array.size else index.array
     if bad.size:
-        raise IndexError(
-            f"index_copy_(): index {int(bad.reshape(-1)[0])} is out of bounds for dimension {at} with size {extent}"
+        raise noted(
+            IndexError(
+                f"index_copy_(): index {int(bad.reshape(-1)[0])} is out of bounds for dimension {at} with size {extent}"
+            )
         )
     return input, at, index, source
 
@@ -427,12 +446,14 @@ def _index_fill_call(name: str, input: Any, dim: Any, index: Any, value: Any) ->
     places = index.array
     if places.size and (places.min() < -extent or places.max() >= extent):
         bad = places.reshape(-1)[(places.reshape(-1) < -extent) | (places.reshape(-1) >= extent)]
-        raise IndexError(f"index {int(bad[0])} is out of bounds for dimension {at} with size {extent}")
+        raise noted(IndexError(f"index {int(bad[0])} is out of bounds for dimension {at} with size {extent}"))
     if isinstance(value, TensorBase):
         if value.array.ndim:
-            raise RuntimeError(
-                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{value.array.ndim} dimension(s)."
+            raise noted(
+                RuntimeError(
+                    "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                    f"{value.array.ndim} dimension(s)."
+                )
             )
         return INDEX_FILL_TENSOR, (input, at, index, value)
     return INDEX_FILL, (input, at, index, value)

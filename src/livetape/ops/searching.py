@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import BOOL, C_NAME, COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, dtype, float32, float64, int32, int64
 from livetape.kernels import histograms
@@ -19,7 +20,7 @@ from livetape.ops.table import into, row
 # ---------------------------------------------------------------- unique
 def _no_derivative(name: str) -> Any:
     def fail(grad: Any) -> NoReturn:
-        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+        raise noted(NotImplementedError(f"the derivative for '{name}' is not implemented."))
 
     return fail
 
@@ -49,15 +50,15 @@ def _selected(found: tuple[Any, Any, Any], return_inverse: bool, return_counts: 
 
 def _check_unique(name: str, input: Any, dim: Any) -> Any:
     if not isinstance(input, TensorBase):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise noted(TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
     if input.dtype.category == COMPLEX:
         label = "unique" if name == "_unique2" else name
-        raise NotImplementedError(f"\"{label}\" not implemented for '{SCALAR_TYPE[input.dtype]}'")
+        raise noted(NotImplementedError(f"\"{label}\" not implemented for '{SCALAR_TYPE[input.dtype]}'"))
     if dim is None:
         return None
     axis = wrap_dim(dim, input.array.ndim)
     if 0 in [n for i, n in enumerate(input.array.shape) if i != axis]:
-        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        raise noted(RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"))
     return axis
 
 
@@ -100,34 +101,42 @@ SEARCHSORTED = row(
 def _check_search(bounds: Any, input: Any, right: bool, side: Any, sorter: Any) -> None:
     name = "torch.searchsorted()"
     if side is not None and side not in ("left", "right"):
-        raise RuntimeError(f"{name}: side can only be 'left' or 'right' but got {side}")
+        raise noted(RuntimeError(f"{name}: side can only be 'left' or 'right' but got {side}"))
     if side == "left" and right:
-        raise RuntimeError(f"{name}: side and right can't be set to opposites, got side of left while right was True")
+        raise noted(
+            RuntimeError(f"{name}: side and right can't be set to opposites, got side of left while right was True")
+        )
     have, want = shape_of(bounds), shape_of(input)
     if sorter is not None:
         if sorter.dtype is not int64:
-            raise RuntimeError(
-                f"{name}: sorter must be a tensor of long dtype but got dtype {SCALAR_TYPE[sorter.dtype]}"
+            raise noted(
+                RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype {SCALAR_TYPE[sorter.dtype]}")
             )
         if shape_of(sorter) != have:
-            raise RuntimeError(
-                f"{name}: boundary and sorter must have the same size, but got boundary tensor "
-                f"{list(have)}and got sorter tensor {list(shape_of(sorter))}"
+            raise noted(
+                RuntimeError(
+                    f"{name}: boundary and sorter must have the same size, but got boundary tensor "
+                    f"{list(have)}and got sorter tensor {list(shape_of(sorter))}"
+                )
             )
         if sorter.array.size and not (0 <= sorter.array.min() and sorter.array.max() < have[-1]):
-            raise RuntimeError(f"{name}: sorter index out of range")
+            raise noted(RuntimeError(f"{name}: sorter index out of range"))
     if not have:
-        raise RuntimeError(f"{name}: boundaries tensor should have positive dimension, but got 0 dimension")
+        raise noted(RuntimeError(f"{name}: boundaries tensor should have positive dimension, but got 0 dimension"))
     if not want and len(have) != 1:
-        raise RuntimeError(
-            f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we "
-            f"got boundaries tensor dim({len(have)}) and input value's dim(0) numel(1)"
+        raise noted(
+            RuntimeError(
+                f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we "
+                f"got boundaries tensor dim({len(have)}) and input value's dim(0) numel(1)"
+            )
         )
     if len(have) != 1 and (len(have) != len(want) or have[:-1] != want[:-1]):
-        raise RuntimeError(
-            f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-            f"tensor and input value tensor must match, but we got boundaries tensor {list(have)} and "
-            f"input value tensor {list(want)}"
+        raise noted(
+            RuntimeError(
+                f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+                f"tensor and input value tensor must match, but we got boundaries tensor {list(have)} and "
+                f"input value tensor {list(want)}"
+            )
         )
 
 
@@ -151,19 +160,23 @@ def searchsorted(
     """
     if not isinstance(sorted_sequence, TensorBase) or not isinstance(input, (TensorBase, int, float)):
         rest = "bool out_int32 = False, bool right = False, str side = None, Tensor sorter = None, Tensor out = None)"
-        raise no_overload(
-            "searchsorted",
-            (sorted_sequence, input),
-            f"(Tensor sorted_sequence, Tensor input, *, {rest}",
-            f"(Tensor sorted_sequence, Number self, *, {rest}",
+        raise noted(
+            no_overload(
+                "searchsorted",
+                (sorted_sequence, input),
+                f"(Tensor sorted_sequence, Tensor input, *, {rest}",
+                f"(Tensor sorted_sequence, Number self, *, {rest}",
+            )
         )
     kind = int32 if out_int32 else int64
     if out is not None:
         if out.dtype is not kind:
-            raise RuntimeError(
-                "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
-                "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
-                f"dtype {SCALAR_TYPE[out.dtype]} and out_int32 flag is {out_int32}"
+            raise noted(
+                RuntimeError(
+                    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+                    "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
+                    f"dtype {SCALAR_TYPE[out.dtype]} and out_int32 flag is {out_int32}"
+                )
             )
         return into(
             out, searchsorted, sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter
@@ -186,21 +199,23 @@ def _number(value: Any) -> Any:
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
     """The bucket of each value: `searchsorted` with the arguments the other way round (source: ``torch.bucketize``)."""
     if not isinstance(boundaries, TensorBase) or not isinstance(input, (TensorBase, int, float)):
-        raise no_overload(
-            "bucketize",
-            (input, boundaries),
-            "(Tensor input, Tensor boundaries, *, bool out_int32 = False, bool right = False, Tensor out = None)",
-            "(Number self, Tensor boundaries, *, bool out_int32 = False, bool right = False)",
+        raise noted(
+            no_overload(
+                "bucketize",
+                (input, boundaries),
+                "(Tensor input, Tensor boundaries, *, bool out_int32 = False, bool right = False, Tensor out = None)",
+                "(Number self, Tensor boundaries, *, bool out_int32 = False, bool right = False)",
+            )
         )
     if boundaries.array.ndim != 1:
-        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
+        raise noted(RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})"))
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
 # ---------------------------------------------------------------- counting
 def _no_derivative_of(name: str) -> Any:
     def fail(grad: Any) -> NoReturn:
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+        raise noted(RuntimeError(f"derivative for aten::{name} is not implemented"))
 
     return fail
 
@@ -231,15 +246,15 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     tensor([1, 0, 2])
     """
     if not isinstance(input, TensorBase):
-        raise TypeError(f"bincount(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise noted(TypeError(f"bincount(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
     if input.dtype.category != INTEGER:
-        raise NotImplementedError(str(unsupported("bincount", input.array)))
+        raise noted(NotImplementedError(str(unsupported("bincount", input.array))))
     if minlength < 0:
-        raise RuntimeError("minlength should be >= 0")
+        raise noted(RuntimeError("minlength should be >= 0"))
     if input.array.ndim != 1 or (input.array.size and input.array.min() < 0):
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+        raise noted(RuntimeError("bincount only supports 1-d non-negative integral inputs."))
     if weights is not None and shape_of(weights) != shape_of(input):
-        raise RuntimeError("weights should be 1-d and have the same length as input")
+        raise noted(RuntimeError("weights should be 1-d and have the same length as input"))
     return BINCOUNT.apply((input, weights, minlength))
 
 
@@ -252,14 +267,14 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
         return into(out, histc, input, bins, min, max)
     if input.dtype.category != FLOAT:
         label = "linspace_cpu" if input.dtype.category == BOOL else "histogram_cpu"
-        raise NotImplementedError(f"\"{label}\" not implemented for '{SCALAR_TYPE[input.dtype]}'")
+        raise noted(NotImplementedError(f"\"{label}\" not implemented for '{SCALAR_TYPE[input.dtype]}'"))
     if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+        raise noted(RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0"))
     low, high = histograms.bounds(input.array, float(min), float(max), 1.0)
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{_plain(low)}, {_plain(high)}] is not finite")
+        raise noted(RuntimeError(f"torch.histc: range of [{_plain(low)}, {_plain(high)}] is not finite"))
     if not low < high:
-        raise RuntimeError("torch.histc: max must be larger than min")
+        raise noted(RuntimeError("torch.histc: max must be larger than min"))
     return HISTC.apply((input, bins, low, high))
 
 
@@ -277,17 +292,19 @@ def histogram(
     if out is not None:
         return into(out, histogram, input, bins, range=range, weight=weight, density=density)
     if input.dtype is not float32 and input.dtype is not float64:
-        raise NotImplementedError(f"\"histogramdd\" not implemented for '{SCALAR_TYPE[input.dtype]}'")
+        raise noted(NotImplementedError(f"\"histogramdd\" not implemented for '{SCALAR_TYPE[input.dtype]}'"))
     if isinstance(bins, TensorBase):
         _check_edges(input, bins)
         edges = bins
     else:
         edges = _even_edges(input, as_int(bins), range)
     if weight is not None and shape_of(weight) != shape_of(input):
-        raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
-            f"excluding its innermost dimension, but got input with shape {[*shape_of(input), 1]} and weight with "
-            f"shape {list(shape_of(weight))}"
+        raise noted(
+            RuntimeError(
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                f"excluding its innermost dimension, but got input with shape {[*shape_of(input), 1]} and weight with "
+                f"shape {list(shape_of(weight))}"
+            )
         )
     return tuple.__new__(return_types.histogram, HISTOGRAM.apply((input, edges, weight, density)))
 
@@ -295,31 +312,39 @@ def histogram(
 def _check_edges(input: Any, bins: Any) -> None:
     name = "torch.histogramdd"
     if bins.dtype is not input.dtype:
-        raise RuntimeError(
-            f"{name}: input tensor and bins tensors should have the same dtype, but got input with "
-            f"dtype {C_NAME[input.dtype]} and bins for dimension 0 with dtype {C_NAME[bins.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"{name}: input tensor and bins tensors should have the same dtype, but got input with "
+                f"dtype {C_NAME[input.dtype]} and bins for dimension 0 with dtype {C_NAME[bins.dtype]}"
+            )
         )
     if bins.array.ndim != 1:
-        raise RuntimeError(
-            f"{name}: bins tensor should have one dimension, but got {bins.array.ndim} dimensions in "
-            "the bins tensor for dimension 0"
+        raise noted(
+            RuntimeError(
+                f"{name}: bins tensor should have one dimension, but got {bins.array.ndim} dimensions in "
+                "the bins tensor for dimension 0"
+            )
         )
     if not bins.array.size:
-        raise RuntimeError(
-            f"{name}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension 0"
+        raise noted(
+            RuntimeError(
+                f"{name}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension 0"
+            )
         )
 
 
 def _even_edges(input: Any, bins: int, limits: Any) -> Any:
     if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+        raise noted(RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0"))
     if limits is None:
         low, high = histograms.bounds(input.array, 0.0, 0.0, 0.5) if input.array.size else (0.0, 1.0)
     else:
         low, high = float(limits[0]), float(limits[1])
         if low > high:
-            raise RuntimeError(
-                f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0"
+            raise noted(
+                RuntimeError(
+                    f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0"
+                )
             )
         if low == high:
             low, high = low - 0.5, high + 0.5
@@ -348,17 +373,19 @@ def isin(
         return into(out, isin, elements, test_elements, assume_unique=assume_unique, invert=invert)
     if not isinstance(elements, TensorBase) and not isinstance(test_elements, TensorBase):
         rest = "*, bool assume_unique = False, bool invert = False, Tensor out = None)"
-        raise no_overload(
-            "isin",
-            (elements, test_elements),
-            f"(Tensor elements, Tensor test_elements, {rest}",
-            f"(Number element, Tensor test_elements, {rest}",
-            f"(Tensor elements, Number test_element, {rest}",
+        raise noted(
+            no_overload(
+                "isin",
+                (elements, test_elements),
+                f"(Tensor elements, Tensor test_elements, {rest}",
+                f"(Number element, Tensor test_elements, {rest}",
+                f"(Tensor elements, Number test_element, {rest}",
+            )
         )
     first, second = [v if isinstance(v, TensorBase) else _number(v) for v in (elements, test_elements)]
     for value in (first, second):
         if value.dtype.category in (COMPLEX, BOOL):
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {SCALAR_TYPE[value.dtype]}")
+            raise noted(RuntimeError(f"Unsupported input type encountered for isin(): {SCALAR_TYPE[value.dtype]}"))
     return ISIN.apply((first, second, invert))
 
 

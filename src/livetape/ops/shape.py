@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.modes import state
 from livetape._tape.tensor import NDARRAY, TensorBase, counter_of, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, dtype
@@ -71,7 +72,7 @@ def view(input: Any, *args: Any, size: Any = None, dtype: Any = None) -> Any:
     try:
         return VIEW.apply((input, found))
     except ValueError:
-        raise RuntimeError(_INCOMPATIBLE) from None
+        raise noted(RuntimeError(_INCOMPATIBLE)) from None
 
 
 _DTYPE = dtype
@@ -88,9 +89,11 @@ def _viewed_size(name: str, input: Any, args: tuple[Any, ...], size: Any, argume
         why = f"      didn't match because some of the arguments have invalid types: ({bad})\n"
         why = why if len(args) == 1 else ""
         given = ", ".join(type(a).__name__ for a in args)
-        raise TypeError(
-            f"view() received an invalid combination of arguments - got ({given}), but expected one of:\n"
-            f" * (torch.dtype dtype)\n{why} * (tuple of ints size)\n{why}"
+        raise noted(
+            TypeError(
+                f"view() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+                f" * (torch.dtype dtype)\n{why} * (tuple of ints size)\n{why}"
+            )
         )
     wanted = ints(name, args, size, argument)
     return resolve(wanted, input.array.size)
@@ -103,21 +106,23 @@ def resolve(wanted: tuple[int, ...], count: int) -> tuple[int, ...]:
     for i, n in enumerate(wanted):
         if n == -1:
             if unknown is not None:
-                raise RuntimeError("only one dimension can be inferred")
+                raise noted(RuntimeError("only one dimension can be inferred"))
             unknown = i
         elif n < 0:
-            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(wanted)}")
+            raise noted(RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(wanted)}"))
         else:
             known *= n
     if known == count and unknown is None:
         return wanted
     if unknown is None or (known and count % known) or (not known and count):
-        raise RuntimeError(f"shape '{list(wanted)}' is invalid for input of size {count}")
+        raise noted(RuntimeError(f"shape '{list(wanted)}' is invalid for input of size {count}"))
     if not known:
-        raise RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {list(wanted)} because the unspecified "
-            "dimension "
-            "size -1 can be any value and is ambiguous"
+        raise noted(
+            RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(wanted)} because the unspecified "
+                "dimension "
+                "size -1 can be any value and is ambiguous"
+            )
         )
     return (*wanted[:unknown], count // known, *wanted[unknown + 1 :])
 
@@ -129,17 +134,19 @@ def _view_dtype(input: Any, kind: Any) -> Any:
     names = f"to view {SCALAR_TYPE[input.dtype]} as {SCALAR_TYPE[kind]} (different element sizes)"
     if have != want:
         if not array.ndim:
-            raise RuntimeError(f"self.dim() cannot be 0 {names}")
+            raise noted(RuntimeError(f"self.dim() cannot be 0 {names}"))
         ratio = want // have
         if want > have and array.shape[-1] % ratio:
-            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {array.shape[-1]}")
+            raise noted(RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {array.shape[-1]}"))
         step = array.strides[-1] // have
         if step != 1 and array.shape[-1] != 1:
-            raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {step}")
+            raise noted(RuntimeError(f"self.stride(-1) must be 1 {names}, but got {step}"))
         if want > have:
             offset = _offset_of(array)
             if offset % ratio:
-                raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {names}, but got {offset}")
+                raise noted(
+                    RuntimeError(f"self.storage_offset() must be divisible by {ratio} {names}, but got {offset}")
+                )
     twin = wrap(array.view(kind.np), kind, None)
     twin.version = counter_of(input)
     return twin
@@ -218,7 +225,7 @@ def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> Any:
     first = wrap_dim(start_dim, ndim, "flatten", "start_dim")
     last = wrap_dim(end_dim, ndim, "flatten", "end_dim", 2)
     if first > last:
-        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+        raise noted(RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim"))
     if not ndim:
         return reshape(input, (1,))
     if first == last:
@@ -234,20 +241,24 @@ def unflatten(input: Any, dim: Any, sizes: Any) -> Any:
     torch.Size([2, 2, 3])
     """
     if not isinstance(sizes, (tuple, list)):
-        raise TypeError("unflatten(): argument 'sizes' (position 2) must be tuple of ints, not " + type(sizes).__name__)
+        raise noted(
+            TypeError("unflatten(): argument 'sizes' (position 2) must be tuple of ints, not " + type(sizes).__name__)
+        )
     size = shape_of(input)
     at = wrap_dim(dim, len(size), "unflatten")
     if not sizes:
-        raise RuntimeError("unflatten: sizes must be non-empty")
+        raise noted(RuntimeError("unflatten: sizes must be non-empty"))
     try:
         parts = resolve(ints("unflatten", (sizes,), None, "sizes"), size[at])
     except RuntimeError as error:
         if str(error).startswith("shape"):
-            raise RuntimeError(
-                f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} "
-                f"({size[at]}) in the input tensor"
+            raise noted(
+                RuntimeError(
+                    f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} "
+                    f"({size[at]}) in the input tensor"
+                )
             ) from None
-        raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
+        raise noted(RuntimeError(f"unflatten got an unexpected error:\n{error}")) from None
     return view(input, (*size[:at], *parts, *size[at + 1 :]))
 
 
@@ -301,10 +312,12 @@ def _squeezed(input: Any, args: tuple[Any, ...], dim: Any) -> tuple[Any, tuple[A
         return SQUEEZE_DIM, (input, wrap_dim(dim, ndim))
     if not isinstance(dim, (tuple, list)):
         why = f"      didn't match because some of the arguments have invalid types: (!{type(dim).__name__}!)\n"
-        raise TypeError(
-            f"squeeze() received an invalid combination of arguments - got ({type(dim).__name__}), but "
-            "expected "
-            f"one of:\n * ()\n{why} * (int dim)\n{why} * (tuple of ints dim)\n{why}"
+        raise noted(
+            TypeError(
+                f"squeeze() received an invalid combination of arguments - got ({type(dim).__name__}), but "
+                "expected "
+                f"one of:\n * ()\n{why} * (int dim)\n{why} * (tuple of ints dim)\n{why}"
+            )
         )
     dims = wrap_dims(tuple(dim), ndim, "squeeze")
     return SQUEEZE_DIMS, (input, dims if ndim else ())
@@ -340,12 +353,14 @@ def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> 
     have = array.shape
     new = len(wanted) - len(have)
     if new < 0:
-        raise RuntimeError(
-            f"expand(torch.{SCALAR_TYPE[input.dtype]}Tensor{{{list(have)}}}, size={list(wanted)}): the "
-            "number "
-            f"of sizes provided ({len(wanted)}) must be greater or equal to the number of dimensions "
-            "in the "
-            f"tensor ({len(have)})"
+        raise noted(
+            RuntimeError(
+                f"expand(torch.{SCALAR_TYPE[input.dtype]}Tensor{{{list(have)}}}, size={list(wanted)}): the "
+                "number "
+                f"of sizes provided ({len(wanted)}) must be greater or equal to the number of dimensions "
+                "in the "
+                f"tensor ({len(have)})"
+            )
         )
     strides = array.strides
     steps = [0] * new
@@ -353,18 +368,22 @@ def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> 
     for i, n in enumerate(wanted):
         if i < new:
             if n < 0:
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}"
+                raise noted(
+                    RuntimeError(
+                        f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}"
+                    )
                 )
             continue
         extent = have[i - new]
         if n == -1:
             found[i] = extent
         elif n != extent and extent != 1:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({extent}) at "
-                f"non-singleton dimension {i}.  Target sizes: {list(wanted)}.  Tensor sizes: "
-                f"{list(have)}"
+            raise noted(
+                RuntimeError(
+                    f"The expanded size of the tensor ({n}) must match the existing size ({extent}) at "
+                    f"non-singleton dimension {i}.  Target sizes: {list(wanted)}.  Tensor sizes: "
+                    f"{list(have)}"
+                )
             )
         steps.append(0 if extent == 1 and found[i] != 1 else strides[i - new])
     if state.interposed != 0:
@@ -399,7 +418,7 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     have = shape_of(input)
     extra = len(have) - len(wanted)
     if extra < 0 or any(n not in (1, have[extra + i]) for i, n in enumerate(wanted)):
-        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(have)}}}.")
+        raise noted(RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(have)}}}."))
     return sum_to(input, wanted)
 
 
@@ -456,11 +475,11 @@ def unfold(input: Any, dimension: Any, size: Any, step: Any) -> Any:
     at = wrap_dim(dimension, ndim, "unfold", "dimension")
     extent = input.array.shape[at] if ndim else 1
     if size < 0:
-        raise RuntimeError(f"size is {size} but must be >= 0")
+        raise noted(RuntimeError(f"size is {size} but must be >= 0"))
     if size > extent:
-        raise RuntimeError(f"maximum size for tensor at dimension {at} is {extent} but size is {size}")
+        raise noted(RuntimeError(f"maximum size for tensor at dimension {at} is {extent} but size is {size}"))
     if step <= 0:
-        raise RuntimeError(f"step is {step} but must be > 0")
+        raise noted(RuntimeError(f"step is {step} but must be > 0"))
     return UNFOLD.apply((input, at, size, step))
 
 

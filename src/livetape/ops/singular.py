@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.kernels import matrices as kernels
@@ -44,7 +45,7 @@ def _check_phases(by_u: Any, by_v: Any) -> None:
     left = nothing if by_u is None else np.diagonal(by_u.array, 0, -2, -1).imag
     right = nothing if by_v is None else np.diagonal(by_v.array, 0, -2, -1).imag
     if not np.allclose(left, -right, rtol=1e-2, atol=1e-2):
-        raise RuntimeError(_PHASES)
+        raise noted(RuntimeError(_PHASES))
 
 
 def _svd_backward(grads: Any, result0: Any, result1: Any, result2: Any, full_matrices: bool) -> Any:
@@ -119,8 +120,10 @@ def svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: Any = No
 
 def _check_driver(name: str, driver: Any) -> None:
     if driver is not None:
-        raise RuntimeError(
-            f"torch.linalg.{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        raise noted(
+            RuntimeError(
+                f"torch.linalg.{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+            )
         )
 
 
@@ -180,8 +183,10 @@ def _bound(name: str, argument: str, value: Any) -> Any:
     if not isinstance(value, TensorBase):
         return value
     if value.dtype.category == COMPLEX:
-        raise RuntimeError(
-            f"torch.linalg.{name}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE[value.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"torch.linalg.{name}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE[value.dtype]}"
+            )
         )
     return value.array
 
@@ -197,7 +202,7 @@ def pinv(
     if out is not None:
         return into(out, pinv, A, rcond, hermitian, atol=atol, rtol=rtol)
     if not isinstance(A, TensorBase):
-        raise no_overload("linalg_pinv", (A,), *_PINV)
+        raise noted(no_overload("linalg_pinv", (A,), *_PINV))
     return pseudoinverse(A, atol, rcond if rtol is None else rtol, hermitian)
 
 
@@ -205,9 +210,11 @@ def pseudoinverse(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     """`pinv` with torch's checks."""
     size = shape_of(A)
     if len(size) < 2 or A.dtype.category < FLOAT or A.dtype.itemsize == 2:
-        raise RuntimeError(
-            f"linalg.pinv({SCALAR_TYPE[A.dtype]}{{{list(size)}}}): expected a tensor with 2 or more "
-            "dimensions of float, double, cfloat or cdouble types"
+        raise noted(
+            RuntimeError(
+                f"linalg.pinv({SCALAR_TYPE[A.dtype]}{{{list(size)}}}): expected a tensor with 2 or more "
+                "dimensions of float, double, cfloat or cdouble types"
+            )
         )
     if hermitian and 0 not in size[-2:]:
         need_square("linalg.eigh", A)
@@ -234,9 +241,9 @@ def matrix_rank(
     if out is not None:
         return into(out, matrix_rank, A, tol, hermitian, atol=atol, rtol=rtol)
     if not isinstance(A, TensorBase):
-        raise no_overload("linalg_matrix_rank", (A,), *_RANK)
+        raise noted(no_overload("linalg_matrix_rank", (A,), *_RANK))
     if A.dtype.category < FLOAT or A.dtype.itemsize == 2:
-        raise RuntimeError("This function doesn't handle types other than float and double")
+        raise noted(RuntimeError("This function doesn't handle types other than float and double"))
     need_matrix("torch.linalg.matrix_rank", A, "input")
     if hermitian and 0 not in shape_of(A)[-2:]:
         need_square("linalg.eigh", A)
@@ -287,24 +294,28 @@ def lstsq(input: Any, B: Any, rcond: Any = None, *, driver: Any = None, out: Any
     label = "torch.linalg.lstsq"
     a, b = shape_of(input), shape_of(B)
     if len(a) < 2:
-        raise RuntimeError(f"{label}: input must have at least 2 dimensions.")
+        raise noted(RuntimeError(f"{label}: input must have at least 2 dimensions."))
     if len(b) < 1:
-        raise RuntimeError(f"{label}: other must have at least 1 dimension.")
+        raise noted(RuntimeError(f"{label}: other must have at least 1 dimension."))
     if input.dtype is not B.dtype:
-        raise RuntimeError(
-            f"{label}: Expected input and other to have the same dtype, but got input's dtype "
-            f"{SCALAR_TYPE[input.dtype]} and other's dtype {SCALAR_TYPE[B.dtype]}"
+        raise noted(
+            RuntimeError(
+                f"{label}: Expected input and other to have the same dtype, but got input's dtype "
+                f"{SCALAR_TYPE[input.dtype]} and other's dtype {SCALAR_TYPE[B.dtype]}"
+            )
         )
     if not 0 <= len(a) - len(b) <= 1:
-        raise RuntimeError(
-            f"{label}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        raise noted(
+            RuntimeError(
+                f"{label}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+            )
         )
     vector = len(a) - 1 == len(b)
     if a[-2] != b[-1 if vector else -2]:
-        raise RuntimeError(f"{label}: input.size(-2) should match other.size({'-1' if vector else '-2'})")
+        raise noted(RuntimeError(f"{label}: input.size(-2) should match other.size({'-1' if vector else '-2'})"))
     need_float(label, input, "linalg_lstsq_cpu")
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
-        raise RuntimeError(f"{label}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+        raise noted(RuntimeError(f"{label}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"))
     need_broadcast(a[:-2], b[:-1] if vector else b[:-2])
     limit = float(np.finfo(input.array.dtype).eps * max(a[-2:])) if rcond is None else float(rcond)
     *found, values = LSTSQ.apply((input, B, limit, driver or "gelsy", vector))

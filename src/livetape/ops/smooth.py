@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from livetape._tape.explain import argument_error
+from livetape._tape.explain import argument_error, noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.kernels import activation as kernels
 from livetape.ops.dims import wrap_dim
@@ -17,7 +17,7 @@ def _tensor(name: str, input: Any) -> Any:
     """``input``, or torch's TypeError if it is no tensor."""
     if isinstance(input, TensorBase):
         return input
-    raise argument_error(name, 0, input)
+    raise noted(argument_error(name, 0, input))
 
 
 # ---------------------------------------------------------------- elu, selu, celu
@@ -49,10 +49,12 @@ def _elu_self(grad: Any, self: Any, alpha: float, scale: float, input_scale: flo
 
 def _elu_result(grad: Any, result: Any, alpha: float, scale: float, input_scale: float) -> Any:
     if alpha < 0:
-        raise RuntimeError(
-            "In-place elu backward calculation is triggered with a negative slope which is not supported. This is "
-            "caused by calling in-place forward function with a negative slope, please call out-of-place version "
-            "instead."
+        raise noted(
+            RuntimeError(
+                "In-place elu backward calculation is triggered with a negative slope which is not supported. This is "
+                "caused by calling in-place forward function with a negative slope, please call out-of-place version "
+                "instead."
+            )
         )
     return ELU_BACKWARD.apply((grad, result, alpha, scale, input_scale, True))
 
@@ -102,7 +104,7 @@ def celu_(input: Any, alpha: float = 1.0) -> Any:
 
 def _inverse(alpha: float) -> float:
     if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+        raise noted(RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU"))
     return 1.0 / alpha
 
 
@@ -160,7 +162,7 @@ def gelu(input: Any, *, approximate: str = "none") -> Any:
     if approximate == "none":
         return GELU.call1(input)
     if approximate != "tanh":
-        raise RuntimeError("approximate argument must be either none or tanh.")
+        raise noted(RuntimeError("approximate argument must be either none or tanh."))
     return GELU_TANH.call1(input)
 
 
@@ -308,10 +310,10 @@ def glu(input: Any, dim: int = -1) -> Any:
         raise AttributeError(f"'{type(input).__name__}' object has no attribute 'dim'")
     size = shape_of(input)
     if not size:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
+        raise noted(RuntimeError("glu does not support scalars because halving size must be even"))
     axis = wrap_dim(dim, len(size), "glu", position=2)
     if size[axis] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {size[axis]}")
+        raise noted(RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {size[axis]}"))
     return GLU.apply((input, axis))
 
 

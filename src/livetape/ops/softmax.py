@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.kernels import softmax as kernels
 from livetape.ops.dims import wrap_dim
@@ -54,7 +55,7 @@ def _prepared(name: str, input: Any, dim: Any, dtype: Any, position: int = 2) ->
     """The input in ``dtype`` and the dimension as a number that is not negative."""
     must_be_tensors(name, input=input)
     if dim is None:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+        raise noted(TypeError(f'{name}() missing 1 required positional arguments: "dim"'))
     if dtype is not None and dtype is not input.dtype:
         input = input.to(dtype)
     return input, wrap_dim(dim, input.array.ndim, name, position=position)
@@ -114,7 +115,7 @@ def functional_log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dt
 def _check_negatable(input: Any) -> None:
     """Raise Python's TypeError for what is no tensor."""
     if not isinstance(input, TensorBase):
-        raise TypeError(f"bad operand type for unary -: '{type(input).__name__}'")
+        raise noted(TypeError(f"bad operand type for unary -: '{type(input).__name__}'"))
 
 
 def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import SCALAR_TYPE
 from livetape.kernels import matrices as kernels
@@ -69,7 +70,7 @@ def _check_out(label: str, A: Any, out: Any) -> None:
             "complex128": "c10::complex<double>",
         }
         have, want = shown.get(out.dtype.name, out.dtype.name), shown.get(A.dtype.name, A.dtype.name)
-        raise RuntimeError(f"Expected out tensor to have dtype {want}, but got {have} instead")
+        raise noted(RuntimeError(f"Expected out tensor to have dtype {want}, but got {have} instead"))
 
 
 def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
@@ -135,11 +136,13 @@ def _solve(A: Any, B: Any, left: bool, label: str, name: str) -> Any:
 def need_pair(label: str, a: Any, b: Any, left: bool, vector: bool = False) -> None:
     """Raise torch's error unless A and B fit into the equation AX = B (or XA = B)."""
     if len(b) < 2:
-        raise RuntimeError(f"{label}: The input tensor B must have at least 2 dimensions.")
+        raise noted(RuntimeError(f"{label}: The input tensor B must have at least 2 dimensions."))
     if (a[-2] != b[-2]) if left else (a[-1] != b[-1]):
         equation = "AX = B" if left else "XA = B"
-        raise RuntimeError(
-            f"{label}: Incompatible shapes of A and B for the equation {equation} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
+        raise noted(
+            RuntimeError(
+                f"{label}: Incompatible shapes of A and B for the equation {equation} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
+            )
         )
     need_broadcast(b[:-2], a[:-2])
 
@@ -214,7 +217,7 @@ def solve_triangular(
             [2.]])
     """
     if upper is None:
-        raise TypeError('linalg_solve_triangular() missing 1 required positional arguments: "upper"')
+        raise noted(TypeError('linalg_solve_triangular() missing 1 required positional arguments: "upper"'))
     if out is not None:
         return into(out, solve_triangular, input, B, upper=upper, left=left, unitriangular=unitriangular)
     need("linalg_solve_triangular", "input", input)
@@ -269,9 +272,11 @@ def triangular_solve(
     need("triangular_solve", "A", A, 2)
     for name, value in (("b", b), ("A", A)):
         if value.array.ndim < 2:
-            raise RuntimeError(
-                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has "
-                f"{value.array.ndim} dimensions instead"
+            raise noted(
+                RuntimeError(
+                    f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has "
+                    f"{value.array.ndim} dimensions instead"
+                )
             )
     check_system("triangular_solve", b, A)
     return return_types.triangular_solve(TRIANGULAR_SOLVE.apply((b, A, upper, transpose, unitriangular)))
@@ -281,16 +286,20 @@ def check_system(name: str, b: Any, A: Any) -> None:
     """Torch's checks of the older solvers."""
     rows, columns = shape_of(A)[-2:]
     if b.dtype is not A.dtype:
-        raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {SCALAR_TYPE[b.dtype]} and A of "
-            f"type {SCALAR_TYPE[A.dtype]} instead."
+        raise noted(
+            RuntimeError(
+                f"Expected b and A to have the same dtype, but found b of type {SCALAR_TYPE[b.dtype]} and A of "
+                f"type {SCALAR_TYPE[A.dtype]} instead."
+            )
         )
     if rows != columns:
-        raise RuntimeError(f"A must be batches of square matrices, but they are {rows} by {columns} matrices")
+        raise noted(RuntimeError(f"A must be batches of square matrices, but they are {rows} by {columns} matrices"))
     if columns != shape_of(b)[-2]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for {name}: each A matrix is {rows} by {columns} but each b matrix is "
-            f"{shape_of(b)[-2]} by {shape_of(b)[-1]}"
+        raise noted(
+            RuntimeError(
+                f"Incompatible matrix sizes for {name}: each A matrix is {rows} by {columns} but each b matrix is "
+                f"{shape_of(b)[-2]} by {shape_of(b)[-1]}"
+            )
         )
     need_broadcast(shape_of(b)[:-2], shape_of(A)[:-2])
     need_kernel(f"{name}_cpu", A)
@@ -327,8 +336,8 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
     need("cholesky_solve", "input2", L, 2)
     for name, value in (("b", B), ("u", L)):
         if value.array.ndim < 2:
-            raise RuntimeError(
-                f"{name} should have at least 2 dimensions, but has {value.array.ndim} dimensions instead"
+            raise noted(
+                RuntimeError(f"{name} should have at least 2 dimensions, but has {value.array.ndim} dimensions instead")
             )
     check_system("cholesky_solve", B, L)
     return CHOLESKY_SOLVE.apply((B, L, bool(upper)))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
 from livetape.dtypes import COMPLEX, boolean, float32, float64
 from livetape.kernels import selection as kernels
@@ -52,14 +53,16 @@ def _axis(name: str, input: Any, dim: Any) -> int:
     if not is_integer(dim):
         values = "tuple of Tensors" if name == "sort" else "Tensor"
         end = ", *, tuple of Tensors out = None)" if name == "sort" else ")"
-        raise no_overload(
-            name,
-            (input, dim),
-            f"(Tensor input, *, bool stable, int dim = -1, bool descending = False, {values} out = None)",
-            f"(Tensor input, int dim = -1, bool descending = False{end}",
+        raise noted(
+            no_overload(
+                name,
+                (input, dim),
+                f"(Tensor input, *, bool stable, int dim = -1, bool descending = False, {values} out = None)",
+                f"(Tensor input, int dim = -1, bool descending = False{end}",
+            )
         )
     if input.dtype.category == COMPLEX:
-        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+        raise noted(RuntimeError(" Sort does not support complex dtypes on CPU"))
     return wrap_dim(dim, input.array.ndim, name)
 
 
@@ -128,15 +131,15 @@ def topk(input: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool =
         return into(out, topk, input, k, dim, largest, sorted)
     check_tensor("topk", input)
     if not is_integer(k):
-        raise TypeError(f"topk(): argument 'k'{place('k', 1)} must be int, not {type(k).__name__}")
+        raise noted(TypeError(f"topk(): argument 'k'{place('k', 1)} must be int, not {type(k).__name__}"))
     k = as_int(k)
     axis = wrap_dim(dim, input.array.ndim, "topk", "dim", 2)
     if not 0 <= k <= (shape_of(input)[axis] if shape_of(input) else 1):
-        raise RuntimeError("selected index k out of range")
+        raise noted(RuntimeError("selected index k out of range"))
     if input.dtype.category == COMPLEX:
-        raise RuntimeError(" topk does not support complex dtypes on CPU")
+        raise noted(RuntimeError(" topk does not support complex dtypes on CPU"))
     if input.dtype is boolean:
-        raise RuntimeError("topk does not support bool dtypes on CPU")
+        raise noted(RuntimeError("topk does not support bool dtypes on CPU"))
     return tuple.__new__(return_types.topk, TOPK.apply((input, k, axis, bool(largest), bool(sorted))))
 
 
@@ -148,30 +151,34 @@ def _check_quantile(name: str, input: Any, q: Any, interpolation: Any) -> Any:
     """The quantiles asked for as a tensor; torch's errors."""
     check_tensor(name, input)
     if not isinstance(q, (TensorBase, float, int)) or isinstance(q, bool):
-        raise no_overload(
-            name,
-            (q,),
-            '(Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
-            '(float q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
+        raise noted(
+            no_overload(
+                name,
+                (q,),
+                '(Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
+                '(float q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
+            )
         )
     if not isinstance(q, TensorBase) and not 0 <= q <= 1:
-        raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        raise noted(RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}"))
     if not input.array.size:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
+        raise noted(RuntimeError(f"{name}() input tensor must be non-empty"))
     if isinstance(q, TensorBase) and q.array.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise noted(RuntimeError(f"{name}() q must be a scalar or 1D tensor"))
     if input.dtype is not float32 and input.dtype is not float64:
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise noted(RuntimeError(f"{name}() input tensor must be either float or double dtype"))
     if isinstance(q, TensorBase) and q.dtype is not input.dtype:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        raise noted(RuntimeError(f"{name}() q tensor must be same dtype as the input tensor"))
     if interpolation not in _MODES:
-        raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        raise noted(
+            RuntimeError(
+                f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+            )
         )
     if not isinstance(q, TensorBase):
         return wrap(np.array(q, input.dtype.np), input.dtype, None)
     if not np.all((q.array >= 0) & (q.array <= 1)):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        raise noted(RuntimeError(f"{name}() q values must be in the range [0, 1]"))
     return q
 
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.kernels import special
 from livetape.kernels.select import refuse
@@ -80,7 +81,7 @@ def polygamma(n: int, input: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, polygamma, n, input)
     if n < 0:
-        raise RuntimeError("polygamma(n, x) does not support negative n.")
+        raise noted(RuntimeError("polygamma(n, x) does not support negative n."))
     return POLYGAMMA.apply((input, n))
 
 
@@ -92,13 +93,13 @@ def polygamma_method(self: Any, n: int) -> Any:
 def polygamma_(self: Any, n: int) -> Any:
     """In-place `polygamma`."""
     if n < 0:
-        raise RuntimeError("polygamma(n, x) does not support negative n.")
+        raise noted(RuntimeError("polygamma(n, x) does not support negative n."))
     return POLYGAMMA.inplace(self, n)
 
 
 def _mvlgamma(x: Any, p: int) -> Any:
     if x.dtype.kind == "c":
-        raise refuse("arange_cpu", x.dtype)  # torch's label
+        raise noted(refuse("arange_cpu", x.dtype))  # torch's label
     if x.itemsize == 2:
         return _mvlgamma(x.astype(np.float32), p).astype(x.dtype)
     total = np.full(x.shape, p * (p - 1) / 4 * math.log(_PI), x.dtype)
@@ -124,21 +125,21 @@ def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, mvlgamma, input, p)
     if p < 1:
-        raise RuntimeError("p has to be greater than or equal to 1")
+        raise noted(RuntimeError("p has to be greater than or equal to 1"))
     return MVLGAMMA.apply((input, p))
 
 
 def mvlgamma_(self: Any, p: int) -> Any:
     """In-place `mvlgamma`."""
     if p < 1:
-        raise RuntimeError("p has to be greater than or equal to 1")
+        raise noted(RuntimeError("p has to be greater than or equal to 1"))
     return MVLGAMMA.inplace(self, p)
 
 
 # ---------------------------------------------------------------- incomplete gamma functions
 def _no_gradient(what: str) -> Any:
     def formula(grad: Any) -> NoReturn:
-        raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
+        raise noted(NotImplementedError(f"the derivative for '{what}' is not implemented."))
 
     return formula
 
@@ -281,12 +282,14 @@ def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, zeta, input, other)
     if not (isinstance(input, TensorBase) or isinstance(other, TensorBase)):
-        raise invalid(
-            "special_zeta",
-            (input, other),
-            "(Tensor input, Tensor other, *, Tensor out = None)",
-            "(Number self, Tensor other, *, Tensor out = None)",
-            "(Tensor input, Number other, *, Tensor out = None)",
+        raise noted(
+            invalid(
+                "special_zeta",
+                (input, other),
+                "(Tensor input, Tensor other, *, Tensor out = None)",
+                "(Number self, Tensor other, *, Tensor out = None)",
+                "(Tensor input, Number other, *, Tensor out = None)",
+            )
         )
     return ZETA.apply((input, other))
 

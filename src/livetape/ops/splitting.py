@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import dtype
 from livetape.ops.basics import zeros
@@ -76,7 +77,7 @@ UNSAFE_SPLIT_SIZES = row(
 def _dimension(input: Any, dim: Any, name: str, message: str) -> int:
     ndim = input.array.ndim
     if not ndim:
-        raise RuntimeError(message)
+        raise noted(RuntimeError(message))
     return wrap_dim(dim, ndim, name)
 
 
@@ -84,9 +85,11 @@ def _split_by(op: Any, input: Any, split_size: int, dim: Any) -> Any:
     at = _dimension(input, dim, "split", "split expects at least a 1-dimensional tensor")
     extent = input.array.shape[at]
     if split_size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+        raise noted(RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}"))
     if split_size == 0 and extent:
-        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {extent}")
+        raise noted(
+            RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {extent}")
+        )
     return op.apply((input, split_size, at))
 
 
@@ -94,14 +97,18 @@ def _split_by_sizes(op: Any, input: Any, split_sizes: Any, dim: Any) -> Any:
     counts = list(ints("split_with_sizes", (split_sizes,), None, "split_sizes"))
     at = _dimension(input, dim, "split_with_sizes", "split expects at least a 1-dimensional tensor")
     if any(n < 0 for n in counts):
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={counts}"
+        raise noted(
+            RuntimeError(
+                f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={counts}"
+            )
         )
     extent = input.array.shape[at]
     if sum(counts) != extent:
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at "
-            f"dimension {at}), but got split_sizes={counts}"
+        raise noted(
+            RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at "
+                f"dimension {at}), but got split_sizes={counts}"
+            )
         )
     return op.apply((input, tuple(counts), at))
 
@@ -117,9 +124,11 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: Any = 0, *, spli
     if is_integer(wanted):
         return _split_by(SPLIT, tensor, as_int(wanted), dim)
     if not isinstance(wanted, (tuple, list)):
-        raise TypeError(
-            "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not "
-            f"{type(wanted).__name__}"
+        raise noted(
+            TypeError(
+                "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not "
+                f"{type(wanted).__name__}"
+            )
         )
     return _split_by_sizes(SPLIT_SIZES, tensor, wanted, dim)
 
@@ -156,11 +165,13 @@ def unsafe_chunk(input: Any, chunks: Any, dim: Any = 0) -> Any:
 
 def _chunked(even: Any, sized: Any, input: Any, chunks: Any, dim: Any) -> Any:
     if not is_integer(chunks):
-        raise TypeError(f"chunk(): argument 'chunks'{place('chunks', 1)} must be int, not {type(chunks).__name__}")
+        raise noted(
+            TypeError(f"chunk(): argument 'chunks'{place('chunks', 1)} must be int, not {type(chunks).__name__}")
+        )
     at = _dimension(input, dim, "chunk", "chunk expects at least a 1-dimensional tensor")
     count = as_int(chunks)
     if count <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {count}")
+        raise noted(RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {count}"))
     extent = input.array.shape[at]
     if not extent:  # torch keeps the number of parts here
         return sized.apply((input, (0,) * count, at))
@@ -194,16 +205,18 @@ def tensor_split(
     )
     if isinstance(wanted, TensorBase):
         if wanted.array.ndim > 1 or wanted.array.dtype.kind != "i":
-            raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
-                f"one-dimensional tensor, but got a tensor with {wanted.array.ndim} dims"
+            raise noted(
+                RuntimeError(
+                    "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                    f"one-dimensional tensor, but got a tensor with {wanted.array.ndim} dims"
+                )
             )
         wanted = wanted.array.tolist()
     if not is_integer(wanted) and not isinstance(wanted, (tuple, list)):
-        raise no_overload("tensor_split", (wanted,), *_TENSOR_SPLIT)
+        raise noted(no_overload("tensor_split", (wanted,), *_TENSOR_SPLIT))
     size = shape_of(input)
     if not size:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+        raise noted(RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"))
     at = wrap_dim(dim, len(size), "tensor_split")
     return tuple([SLICE.apply((input, at, *slice(a, b).indices(size[at]))) for a, b in _ranges(wanted, size[at])])
 
@@ -212,7 +225,7 @@ def _ranges(wanted: Any, extent: int) -> list[tuple[Any, Any]]:
     if is_integer(wanted):
         count = as_int(wanted)
         if count <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {count}")
+            raise noted(RuntimeError(f"number of sections must be larger than 0, got {count}"))
         least, more = divmod(extent, count)
         ends = [i * least + min(i, more) for i in range(count + 1)]
         return list(pairwise(ends))
@@ -223,16 +236,20 @@ def _ranges(wanted: Any, extent: int) -> list[tuple[Any, Any]]:
 def _split_along(name: str, input: Any, indices_or_sections: Any, dim: int, least: int) -> Any:
     ndim = input.array.ndim
     if ndim < least:
-        raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} dimensions!"
+        raise noted(
+            RuntimeError(
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} dimensions!"
+            )
         )
     if is_integer(indices_or_sections):
         count, extent = as_int(indices_or_sections), input.array.shape[dim]
         if count <= 0 or extent % count:
-            raise RuntimeError(
-                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
-                f"{extent} "
-                f"is not divisible by the split_size {count}!"
+            raise noted(
+                RuntimeError(
+                    f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+                    f"{extent} "
+                    f"is not divisible by the split_size {count}!"
+                )
             )
     return tensor_split(input, indices_or_sections, dim)
 

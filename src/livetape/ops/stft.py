@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.ops.basics import as_strided
@@ -77,7 +78,7 @@ def stft(
     length = n_fft if win_length is None else win_length
     if center:
         if align_to_window is not None:
-            raise RuntimeError("stft align_to_window should only be set when center = false")
+            raise noted(RuntimeError("stft align_to_window should only be set when center = false"))
         ndim = input.array.ndim
         size = (*[1] * (3 - ndim), *shape_of(input))
         padded = pad(view(input, size), (n_fft // 2, n_fft // 2), pad_mode)
@@ -111,9 +112,11 @@ def _stft(
         )
     twofold = x.dtype.category == COMPLEX or (window is not None and window.dtype.category == COMPLEX)
     if return_complex is None and not twofold:
-        raise RuntimeError(
-            "stft requires the return_complex parameter be given for real inputs, and will further require that "
-            "return_complex=True in a future PyTorch release."
+        raise noted(
+            RuntimeError(
+                "stft requires the return_complex parameter be given for real inputs, and will further require that "
+                "return_complex=True in a future PyTorch release."
+            )
         )
     if return_complex is False:
         _warn_once(
@@ -122,23 +125,25 @@ def _stft(
             "torch.view_as_real on the complex output to recover the old return format."
         )
     if x.dtype.category < FLOAT:
-        raise RuntimeError(call + ": expected a tensor of floating point or complex values")
+        raise noted(RuntimeError(call + ": expected a tensor of floating point or complex values"))
     if not 1 <= len(size) <= 2:
-        raise RuntimeError(call + ": expected a 1D or 2D tensor")
+        raise noted(RuntimeError(call + ": expected a 1D or 2D tensor"))
     if not 0 < n_fft <= size[-1]:
-        raise RuntimeError(f"{call}: expected 0 < n_fft < {size[-1]}, but got n_fft={n_fft}")
+        raise noted(RuntimeError(f"{call}: expected 0 < n_fft < {size[-1]}, but got n_fft={n_fft}"))
     if hop <= 0:
-        raise RuntimeError(f"{call}: expected hop_length > 0, but got hop_length={hop}")
+        raise noted(RuntimeError(f"{call}: expected hop_length > 0, but got hop_length={hop}"))
     if not 0 < length <= n_fft:
-        raise RuntimeError(f"{call}: expected 0 < win_length <= n_fft, but got win_length={length}")
+        raise noted(RuntimeError(f"{call}: expected 0 < win_length <= n_fft, but got win_length={length}"))
     if window is not None and shape_of(window) != (length,):
-        raise RuntimeError(
-            f"{call}: expected a 1D window tensor of size equal to win_length={length}, but got window with size "
-            f"{list(shape_of(window))}"
+        raise noted(
+            RuntimeError(
+                f"{call}: expected a 1D window tensor of size equal to win_length={length}, but got window with size "
+                f"{list(shape_of(window))}"
+            )
         )
     half = not twofold if onesided is None else onesided
     if half and twofold:
-        raise RuntimeError("Cannot have onesided output if window or input is complex")
+        raise noted(RuntimeError("Cannot have onesided output if window or input is complex"))
     flat = len(size) == 1
     if flat:
         x = x.unsqueeze(0)
@@ -192,34 +197,40 @@ def istft(
             "`window=torch.ones(n_fft, device=<device>)`."
         )
     if input.dtype.category != COMPLEX:
-        raise RuntimeError(
-            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
+        raise noted(
+            RuntimeError(
+                "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
+            )
         )
     if len(size) < 2:
-        raise IndexError("Dimension out of range (expected to be in range of [-2, 1], but got -3)")
+        raise noted(IndexError("Dimension out of range (expected to be in range of [-2, 1], but got -3)"))
     if not 2 <= len(size) <= 3:
-        raise RuntimeError(f"{call}: expected a tensor with 3 or 4 dimensions, but got {len(size) + 1}")
+        raise noted(RuntimeError(f"{call}: expected a tensor with 3 or 4 dimensions, but got {len(size) + 1}"))
     if input.array.size == 0:
-        raise RuntimeError(call + ": input tensor cannot be empty.")
+        raise noted(RuntimeError(call + ": input tensor cannot be empty."))
     half = (size[-2] != n_fft) if onesided is None else onesided
     if half and size[-2] != n_fft // 2 + 1:
-        raise RuntimeError(
-            f"{call}: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + "
-            f"1 when onesided=True, but got {size[-2]}"
+        raise noted(
+            RuntimeError(
+                f"{call}: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + "
+                f"1 when onesided=True, but got {size[-2]}"
+            )
         )
     if not half and size[-2] != n_fft:
-        raise RuntimeError(
-            f"{call}: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
-            f"onesided=False, but got {size[-2]}"
+        raise noted(
+            RuntimeError(
+                f"{call}: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
+                f"onesided=False, but got {size[-2]}"
+            )
         )
     if not 0 < hop <= span:
-        raise RuntimeError(call + ": expected 0 < hop_length <= win_length")
+        raise noted(RuntimeError(call + ": expected 0 < hop_length <= win_length"))
     if not 0 < span <= n_fft:
-        raise RuntimeError(call + ": expected 0 < win_length <= n_fft")
+        raise noted(RuntimeError(call + ": expected 0 < win_length <= n_fft"))
     if window is not None and shape_of(window) != (span,):
-        raise RuntimeError(call + ": Invalid window shape. window has to be 1D and length of `win_length`")
+        raise noted(RuntimeError(call + ": Invalid window shape. window has to be 1D and length of `win_length`"))
     if half and (return_complex or (window is not None and window.dtype.category == COMPLEX)):
-        raise RuntimeError("Cannot have onesided output if window or input is complex")
+        raise noted(RuntimeError("Cannot have onesided output if window or input is complex"))
     x = input.unsqueeze(0) if len(size) == 2 else input
     spectra = x.transpose(1, 2)
     scale = 1 if normalized else 2
@@ -245,7 +256,7 @@ def _joined(pieces: Any, window: Any, hop: int, center: bool, length: Any, call:
     kept = min(end, full) - start
     signal, weights = signal.narrow(1, start, kept), weights.narrow(1, start, kept)
     if np.abs(weights.array).min(initial=np.inf) < 1e-11:
-        raise RuntimeError(call + "window overlap add min: 1\n[ CPUBoolType{} ]")
+        raise noted(RuntimeError(call + "window overlap add min: 1\n[ CPUBoolType{} ]"))
     found = signal / weights
     if end > full:
         _warn_once(

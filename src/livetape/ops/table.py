@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.elementwise import Elementwise
+from livetape._tape.explain import noted
 from livetape._tape.modes import is_inferring, is_recording, local, set_grad, state
 from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Op
 from livetape._tape.saved import argument_names
@@ -36,7 +37,7 @@ def _register(op: Op, node: str | None, key: str | None) -> None:
     op.node_class = node_class(node or camel(op.name) + "Backward0")
     key = key or op.name
     if key in TABLE:
-        raise TypeError(f"two rows are called {key!r}")
+        raise noted(TypeError(f"two rows are called {key!r}"))
     TABLE[key] = op
 
 
@@ -204,9 +205,11 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
     if is_recording():
         for value in (*args, *kwargs.values(), *targets):
             if isinstance(value, TensorBase) and needs_gradient(value):
-                raise RuntimeError(
-                    f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-                    "but one of the arguments requires grad."
+                raise noted(
+                    RuntimeError(
+                        f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+                        "but one of the arguments requires grad."
+                    )
                 )
     if not is_inferring():
         for target in targets:
@@ -221,9 +224,11 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
     results = (found,) if isinstance(found, TensorBase) else tuple(found)
     for target, result in zip(targets, results):
         if not can_cast(result.dtype, target.dtype):
-            raise RuntimeError(
-                f"result type {SCALAR_TYPE[result.dtype]} can't be cast to the desired output type "
-                f"{SCALAR_TYPE[target.dtype]}"
+            raise noted(
+                RuntimeError(
+                    f"result type {SCALAR_TYPE[result.dtype]} can't be cast to the desired output type "
+                    f"{SCALAR_TYPE[target.dtype]}"
+                )
             )
     for target, result in zip(targets, results):
         size = shape_of(result)

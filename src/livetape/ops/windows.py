@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape.dtypes import FLOAT
 from livetape.ops.dims import as_int, is_integer
 from livetape.ops.options import finish, kind_of
@@ -37,19 +38,23 @@ def _window(
 ) -> Any:
     """The window whose weight is ``shape`` of 0, 1, 2, ... and of the number of steps between both ends."""
     if not is_integer(length):
-        raise TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {type(length).__name__}")
+        raise noted(
+            TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {type(length).__name__}")
+        )
     count = as_int(length)
     kind = kind_of(name, dtype)
     if kind.category < FLOAT:
-        raise RuntimeError(
-            f"{name} expects floating point dtypes, got: TensorOptions(dtype={_NAMES.get(kind.name, kind.name)}, "
-            "device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
-            "memory_format=(nullopt))"
+        raise noted(
+            RuntimeError(
+                f"{name} expects floating point dtypes, got: TensorOptions(dtype={_NAMES.get(kind.name, kind.name)}, "
+                "device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
+                "memory_format=(nullopt))"
+            )
         )
     if kind.category > FLOAT:
-        raise NotImplementedError("\"arange_cpu\" not implemented for 'ComplexFloat'")
+        raise noted(NotImplementedError("\"arange_cpu\" not implemented for 'ComplexFloat'"))
     if count < 0:
-        raise RuntimeError(f"{name} requires non-negative window_length, got window_length={count}")
+        raise noted(RuntimeError(f"{name} requires non-negative window_length, got window_length={count}"))
     if count < 2:
         made = np.ones(count)
     else:

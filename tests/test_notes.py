@@ -1,0 +1,71 @@
+"""Errors carry notes: which operation, on what, called at which line."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import livetape as torch
+import livetape.nn.functional as F
+
+OPERATIONS = Path(torch.__file__).parent / "ops"
+# Raised for the interpreter, or about the program's environment: no call of an operation is at fault.
+UNNOTED = {"AttributeError", "StopIteration", "ImportError", "KeyError", "ModuleNotFoundError", "AssertionError"}
+
+x = torch.ones(2, 3)
+CALLS = [
+    (lambda: x + torch.ones(7), "in add(torch.float32[2, 3], torch.float32[7])"),
+    (lambda: x.add_(torch.ones(7)), "in add(torch.float32[2, 3], torch.float32[7])"),
+    (lambda: x @ x, "in mm(torch.float32[2, 3], torch.float32[2, 3])"),
+    (lambda: x.cumsum(5), "in cumsum(input=torch.float32[2, 3], dim=5)"),
+    (lambda: x.sum(9), "in sum(input=torch.float32[2, 3], dim=9"),
+    (lambda: x[5], "in __getitem__(self=torch.float32[2, 3], index=5)"),
+    (lambda: x.view(7), "in view(torch.float32[2, 3], 7)"),
+    (lambda: torch.cat([x, torch.ones(4, 1)]), "in cat(tensors=[torch.float32[2, 3], torch.float32[4, 1]], dim=0)"),
+    (lambda: torch.linalg.inv(x), "in inv(A=torch.float32[2, 3])"),
+    (lambda: torch.zeros(-1), "in zeros(-1"),
+    (lambda: F.cross_entropy(x, torch.zeros(3, dtype=torch.long)), "in cross_entropy(input=torch.float32[2, 3]"),
+    (lambda: torch.nn.CrossEntropyLoss()(x, torch.zeros(3, dtype=torch.long)), "in cross_entropy("),
+    (lambda: torch.nn.Conv2d(1, 2, 3)(x), "conv2d("),
+    (lambda: torch.optim.SGD([x], lr=-1.0), None),
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), CALLS)
+def test_an_error_names_the_call_and_its_line(call, expected):
+    with pytest.raises((RuntimeError, IndexError, ValueError, TypeError)) as caught:
+        call()
+    if expected is None:  # no operation was called
+        return
+    note = caught.value.__notes__[0]
+    assert expected in note
+    assert f"called at {__file__}:{call.__code__.co_firstlineno}" in note
+
+
+def test_the_message_itself_is_unchanged():
+    with pytest.raises(IndexError) as caught:
+        x.cumsum(5)
+    assert str(caught.value) == "Dimension out of range (expected to be in range of [-2, 1], but got 5)"
+
+
+def test_an_argument_whose_repr_fails_does_not_hide_the_error():
+    class Broken:
+        def __repr__(self):
+            raise ZeroDivisionError
+
+    with pytest.raises(TypeError):
+        x.sum(Broken())
+
+
+@pytest.mark.parametrize("path", sorted(OPERATIONS.glob("*.py")), ids=lambda path: path.stem)
+def test_every_error_of_an_operation_is_noted(path):
+    bare = [
+        f"{path.name}:{node.lineno}: {ast.unparse(node)[:60]}"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and not (isinstance(node.exc.func, ast.Name) and node.exc.func.id in {"noted", *UNNOTED})
+    ]
+    assert not bare, "\n".join(["write raise noted(...):", *bare])
