@@ -82,7 +82,8 @@ def native_kernels() -> list[Extension]:
         return []
     import numpy
 
-    flags = ["/std:c++17", "/O2"] if sys.platform == "win32" else ["-std=c++17", "-O3", "-fvisibility=hidden"]
+    windows = sys.platform == "win32"
+    flags = ["/std:c++17", "/O2"] if windows else ["-std=c++17", "-O3", "-fvisibility=hidden", "-pthread"]
     kernels = Extension(
         "livetape.kernels._native",
         sources,
@@ -90,6 +91,7 @@ def native_kernels() -> list[Extension]:
         depends=[path.relative_to(ROOT).as_posix() for path in ROOT.glob("src/livetape/kernels/native/*.h*")],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
         extra_compile_args=flags,
+        extra_link_args=[] if windows else ["-pthread"],
         language="c++",
         optional=CHOICE != "0",
     )

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "blas.h"
 #include "loops.h"
+#include "threads.h"
 
 namespace native {
 namespace {
@@ -34,10 +36,23 @@ PyObject* use_isa(PyObject*, PyObject* name) {
     return wanted == nullptr ? nullptr : PyBool_FromLong(use_loops(wanted));
 }
 
+PyObject* get_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(thread_count()); }
+
+PyObject* set_num_threads(PyObject*, PyObject* number) {
+    long count = PyLong_AsLong(number);
+    if (count == -1 && PyErr_Occurred()) return nullptr;
+    const int threads = count > 1024 ? 1024 : static_cast<int>(count);
+    set_thread_count(threads);
+    if (has_blas()) set_blas_threads(threads);
+    return PyBool_FromLong(has_blas());
+}
+
 PyMethodDef own_methods[] = {
     FAST("set_twin", set_twin, "set_twin(name, function): the NumPy twin of the function called name"),
     {"isa", isa, METH_NOARGS, "the instruction set in use: baseline, v3 (AVX2) or v4 (AVX-512)"},
     {"use_isa", use_isa, METH_O, "use another instruction set; False if this processor or build lacks it"},
+    {"get_num_threads", get_num_threads, METH_NOARGS, "the threads that one loop may use"},
+    {"set_num_threads", set_num_threads, METH_O, "set them, for BLAS too; False if BLAS is not to be reached from here"},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "livetape.kernels._native", "Loops in C++ for where NumPy is slow.", -1,
