@@ -149,6 +149,28 @@ _DRAWN = [
     _fixed("poisson", "poisson", np.zeros(3)),
     _fixed("binomial", "binomial", np.full(3, 4.0), np.ones(3)),
     _fixed("multinomial", "multinomial", np.array([0.0, 2.0]), 1),
+    *[_fixed("_standard_gamma", "_standard_gamma", np.zeros(size)) for size in (3, (), 0)],
+    *[_fixed("_sample_dirichlet", "_sample_dirichlet", np.ones(size)) for size in ((3, 1), (0, 2), (2, 0))],
+    *[
+        _fixed("_standard_gamma_grad", "_standard_gamma_grad", *pair)
+        for pair in (
+            (np.array([0.1, 2.0, 3.0, 20.0, 20.0, 20.0]), np.array([0.01, 0.5, 4.0, 21.0, 9.0, 31.0])),
+            (np.array(2.0), np.array([[0.3, 3.0]])),
+            (np.empty((0, 3)), np.empty(3)),
+        )
+    ],
+    *[
+        _fixed("_dirichlet_grad", "_dirichlet_grad", x, a, t)
+        for x, a, t in (
+            (
+                np.array([0.01, 0.99, 0.4, 0.41, 0.2, 0.9, 0.5, 1e-9]),
+                np.array([0.5, 3.0, 8.0, 8.0, 9.0, 7.0, 3.0, 0.01]),
+                np.array([2.0, 4.0, 20.0, 20.0, 21.0, 15.0, 6.5, 1.0]),
+            ),
+            (np.array(0.3), np.array([[1.0], [2.0]]), np.array([5.0, 9.0])),
+            (np.empty(0), np.empty(0), np.empty(0)),
+        )
+    ],
 ]
 SAMPLES: list[Sample] = [*_SHAPES, *_JOINED, *_DIAGONALS, *_FILLED, *_DRAWN]
 SAMPLES += [

@@ -304,6 +304,12 @@ from livetape.ops.extremes import (
     mode,
     nanmedian,
 )
+from livetape.ops.gammas import (
+    _dirichlet_grad,
+    _sample_dirichlet,
+    _standard_gamma,
+    _standard_gamma_grad,
+)
 from livetape.ops.gathering import (
     argwhere,
     gather,
@@ -702,6 +708,10 @@ from livetape.ops.windows import (
 
 # What ``torch`` itself has; the rest belongs to ``torch.nn.functional``.
 __all__ = [
+    "_dirichlet_grad",
+    "_sample_dirichlet",
+    "_standard_gamma",
+    "_standard_gamma_grad",
     "_weight_norm",
     "abs",
     "abs_",
