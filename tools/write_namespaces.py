@@ -26,6 +26,7 @@ pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_ sigmoid softplus tanh thr
 COMPOSED = {
     "_attention": ["multi_head_attention_forward", "scaled_dot_product_attention"],
     "_ctc": ["ctc_loss"],
+    "_linear_cross_entropy": ["linear_cross_entropy"],
     "_sampling": ["affine_grid", "grid_sample"],
 }
 FUTURE = "from __future__ import annotations"

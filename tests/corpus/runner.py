@@ -40,7 +40,11 @@ START_SECONDS = 180.0
 
 
 def load_cases() -> list[compare.Outcome]:
-    return [case for name in ("cases.json", "reports.json") for case in json.loads((HERE / name).read_text("utf-8"))]
+    return [
+        case
+        for name in ("cases.json", "reports.json", "stack.json")
+        for case in json.loads((HERE / name).read_text("utf-8"))
+    ]
 
 
 def load_known_failures() -> dict[str, str]:

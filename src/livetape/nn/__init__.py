@@ -10,7 +10,7 @@ from livetape.nn.modules.module import Module
 from livetape.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 if TYPE_CHECKING:
-    from livetape.nn import attention, common_types, parallel, utils
+    from livetape.nn import attention, common_types, grad, parallel, utils
     from livetape.nn.modules import *
     from livetape.nn.parallel import DataParallel
 
@@ -24,6 +24,7 @@ __all__ = [
     "attention",
     "factory_kwargs",
     "functional",
+    "grad",
     "init",
     "modules",
     "parallel",
@@ -32,7 +33,7 @@ __all__ = [
     *modules.__all__,
 ]
 
-_PACKAGES = ("attention", "common_types", "parallel", "utils")
+_PACKAGES = ("attention", "common_types", "grad", "parallel", "utils")
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from livetape.nn._attention import multi_head_attention_forward, scaled_dot_product_attention
 from livetape.nn._ctc import ctc_loss
+from livetape.nn._linear_cross_entropy import linear_cross_entropy
 from livetape.nn._sampling import affine_grid, grid_sample
 from livetape.ops.activation import (
     celu,
@@ -253,6 +254,7 @@ __all__ = [
     "leaky_relu",
     "leaky_relu_",
     "linear",
+    "linear_cross_entropy",
     "local_response_norm",
     "log_softmax",
     "logsigmoid",

@@ -378,6 +378,11 @@ def functional_batch_norm(
         size = shape_of(input)
         if math.prod((*size[:1], *size[2:])) == 1:
             raise noted(ValueError(f"Expected more than 1 value per channel when training, got input size {size}"))
+    if eps <= 0:
+        if training:
+            raise noted(ValueError(f"batch_norm eps must be positive during training, but got {eps}"))
+        if eps < 0:
+            raise noted(ValueError(f"batch_norm eps must be non-negative, but got {eps}"))
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         LazyInstanceNorm3d,
     )
     from livetape.nn.modules.linear import Bilinear, Identity, LazyLinear, Linear
+    from livetape.nn.modules.linear_cross_entropy import LinearCrossEntropyLoss, LinearCrossEntropyOptions
     from livetape.nn.modules.loss import (
         BCELoss,
         BCEWithLogitsLoss,
@@ -186,6 +187,7 @@ __getattr__, __dir__, __all__ = lazy(
         ),
         "lazy": "",
         "linear": "Bilinear Identity LazyLinear Linear",
+        "linear_cross_entropy": "LinearCrossEntropyLoss LinearCrossEntropyOptions",
         "loss": (
             "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss CTCLoss GaussianNLLLoss "
             "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MarginRankingLoss MSELoss MultiLabelMarginLoss "

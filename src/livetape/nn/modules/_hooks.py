@@ -50,10 +50,9 @@ class _Progress:
 class HookMethods:
     """The part of Module that registers hooks, and calls ``forward`` when there are any."""
 
-    # Set on an instance by the first hook it gets, and on the class by the first global one: while both are
-    # False a call goes straight to forward. The flag says "look": it is cleared by a call
-    # that finds none.
-    _hooked: bool = False
+    # Whether a call has to look for hooks: False in every instance from __init__ until it gets its first hook, and
+    # again after a call that finds none. The class's own True is for those that never ran __init__.
+    _hooked: bool = True
 
     _is_full_backward_hook: bool | None
     _backward_pre_hooks: OrderedDict[int, Hook]
@@ -146,22 +145,27 @@ class HookMethods:
             return self.forward(*args, **kwargs)
         return self.forward(*args)  # without a dictionary to copy
 
+    def _call_looking(self, *args: Any, **kwargs: Any) -> Any:
+        """``__call__`` from the first global hook to the first call that finds none."""
+        return self._call_impl(*args, **kwargs)
+
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         if not (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
+            self._backward_hooks
             or self._backward_pre_hooks
+            or self._forward_hooks
+            or self._forward_pre_hooks
             or global_forward_hooks
             or global_forward_pre_hooks
             or global_backward_hooks
             or global_backward_pre_hooks
         ):
-            self.__dict__.pop("_hooked", None)  # all are gone again
-            HookMethods._hooked = False
+            self.__dict__["_hooked"] = False  # all are gone again
+            if HookMethods.__call__ is not _CALL:
+                HookMethods.__call__ = _CALL  # type: ignore[method-assign]
             return self.forward(*args, **kwargs)
         progress = _Progress()
         try:
@@ -247,10 +251,13 @@ class HookMethods:
                     )
 
 
+_CALL = HookMethods.__call__
+
+
 def _register_global(hooks: OrderedDict[int, Hook], hook: Hook, extra: Any = None) -> RemovableHandle:
     handle = RemovableHandle(hooks) if extra is None else RemovableHandle(hooks, extra_dict=extra)
     hooks[handle.id] = hook
-    HookMethods._hooked = True
+    HookMethods.__call__ = HookMethods._call_looking  # type: ignore[method-assign]
     return handle
 
 

@@ -357,9 +357,10 @@ class RNNLayer(_Layer):
 
 
 LAYERS: dict[str, Any] = {"LSTM": LSTMLayer, "GRU": GRULayer, "RNN_TANH": RNNLayer}
-for _layer, _name in (
-    (LSTMLayer, "MkldnnRnnLayerBackward0"),
-    (GRULayer, "StackBackward0"),
-    (RNNLayer, "StackBackward0"),
+for _layer, _name, _function in (
+    (LSTMLayer, "MkldnnRnnLayerBackward0", "aten::lstm"),
+    (GRULayer, "StackBackward0", "aten::gru"),
+    (RNNLayer, "StackBackward0", "aten::rnn_tanh"),
 ):
     _layer._backward_cls.__name__ = _name  # the names that torch's nodes have here
+    _layer.profiled_as = _function  # and profiles

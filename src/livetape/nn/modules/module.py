@@ -124,6 +124,7 @@ class Module(HookMethods, StateMethods, MemberMethods):
             _load_state_dict_pre_hooks=OrderedDict(),
             _load_state_dict_post_hooks=OrderedDict(),
             _modules={},
+            _hooked=False,
         )
         if self.call_super_init:
             super().__init__(*args, **kwargs)
@@ -321,6 +322,7 @@ class Module(HookMethods, StateMethods, MemberMethods):
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         state.pop("_compiled_call_impl", None)
+        del state["_hooked"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -329,8 +331,7 @@ class Module(HookMethods, StateMethods, MemberMethods):
             self.__dict__.setdefault(name, OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
-        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
-            self.__dict__["_hooked"] = True
+        self.__dict__["_hooked"] = True
 
     def _replicate_for_data_parallel(self) -> Any:
         replica = self.__new__(type(self))

@@ -277,6 +277,19 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
     _expand = staticmethod(_triple)
 
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:
+        sizes = (kernel_size,) if isinstance(kernel_size, int) else kernel_size
+        if isinstance(sizes, (tuple, list)) and not all(k > 0 for k in sizes):
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+        super().__init__(kernel_size, output_size, output_ratio, return_indices, _random_samples)
+
     def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool3d(
             input,

@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 from livetape import dtypes, ops
-from livetape._tape.modes import state as tape_state
+from livetape._tape.modes import is_transformed
 from livetape.nn import init
 from livetape.nn.modules._recurrent import (
     LAYERS,
@@ -86,6 +86,13 @@ class RNNBase(Module):
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
                 stacklevel=2,
             )
+        for name, flag in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"{name} should be of type bool, got: {type(flag).__name__}")
+        if not isinstance(input_size, int):
+            raise TypeError(f"input_size should be of type int, got: {type(input_size).__name__}")
+        if input_size <= 0:
+            raise ValueError("input_size must be greater than zero")
         if not isinstance(hidden_size, int):
             raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
         if hidden_size <= 0:
@@ -288,7 +295,7 @@ def _layer(
     if (
         fused is not None
         and w_hr is None
-        and tape_state.interposed == 0
+        and not is_transformed()
         and x.size(0) > 0
         and x.dtype in (dtypes.float32, dtypes.float64)
     ):
@@ -444,13 +451,13 @@ class RNNCellBase(Module):
                 state = state.unsqueeze(0)
             if input.size(1) != self.input_size:
                 raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}")
-            if state.size(1) != self.hidden_size:
-                raise RuntimeError(
-                    f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}"
-                )
             if state.size(0) != input.size(0):
                 raise RuntimeError(
                     f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {state.size(0)}"
+                )
+            if state.size(1) != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}"
                 )
             found.append(state)
         return input, found, batched

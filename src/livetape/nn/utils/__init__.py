@@ -18,6 +18,10 @@ from livetape.nn.utils.fusion import (
     fuse_linear_bn_weights,
 )
 from livetape.nn.utils.init import skip_init
+from livetape.nn.utils.memory_format import (
+    convert_conv2d_weight_memory_format,
+    convert_conv3d_weight_memory_format,
+)
 from livetape.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from livetape.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
@@ -26,6 +30,8 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "convert_conv2d_weight_memory_format",
+    "convert_conv3d_weight_memory_format",
     "get_total_norm",
     "fuse_conv_bn_eval",
     "fuse_conv_bn_weights",

@@ -50,7 +50,10 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     _check(linear, bn)
     fused = copy.deepcopy(linear)
     if bn.num_features not in (linear.out_features, 1):
-        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
+        raise AssertionError(
+            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, "
+            f"got linear.out_features={linear.out_features} and bn.num_features={bn.num_features}"
+        )
     fused.weight, fused.bias = fuse_linear_bn_weights(
         fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from livetape.nn.modules.module import Module
+from livetape.random import get_rng_state, set_rng_state
 
 __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """A module of the given class, with parameters left uninitialised.
+    """A module of the given class, whose parameters' values are not to be relied on; nothing is drawn for them.
 
     The class's constructor must take ``device``, and initialise nothing but parameters and buffers.
     """
@@ -19,5 +20,7 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     code = module_cls.__init__.__code__
     if "device" not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    kwargs.pop("device", None)
-    return module_cls(*args, **kwargs)
+    before = get_rng_state()
+    module = module_cls(*args, **kwargs)
+    set_rng_state(before)
+    return module

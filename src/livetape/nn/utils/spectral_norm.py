@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from livetape import ops
+from livetape import linalg, ops
 from livetape.autograd.grad_mode import no_grad
 from livetape.nn.modules.conv import _ConvTransposeNd
 from livetape.nn.parameter import Parameter
@@ -72,7 +72,59 @@ class SpectralNorm:
         module.register_buffer(name + "_u", u)
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(hook)
+        module._register_state_dict_hook(_SaveVersion(hook))
+        module._register_load_state_dict_pre_hook(_LoadOld(hook))
         return hook
+
+
+class _SaveVersion:
+    """The state_dict hook that notes the version of what is saved."""
+
+    def __init__(self, norm: SpectralNorm) -> None:
+        self.norm = norm
+
+    def __call__(self, module: Any, state_dict: Any, prefix: str, local_metadata: Any) -> None:
+        versions = local_metadata.setdefault("spectral_norm", {})
+        key = self.norm.name + ".version"
+        if key in versions:
+            raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
+        versions[key] = self.norm._version
+
+
+class _LoadOld:
+    """The hook that completes what version 0 saved: the normalised weight, and no ``v``."""
+
+    def __init__(self, norm: SpectralNorm) -> None:
+        self.norm = norm
+
+    def __call__(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        version = local_metadata.get("spectral_norm", {}).get(self.norm.name + ".version", None)
+        if version is not None and version >= 1:
+            return
+        key = prefix + self.norm.name
+        if version is None and key not in state_dict and all(key + end in state_dict for end in ("_orig", "_u", "_v")):
+            return  # as now, but made without metadata
+        missing = [key + end for end in ("_orig", "", "_u") if key + end not in state_dict]
+        if missing:
+            if strict:
+                missing_keys.extend(missing)
+            return
+        with no_grad():
+            weight, u = state_dict[key + "_orig"], state_dict[key + "_u"]
+            sigma = (weight / state_dict.pop(key)).mean()
+            matrix = as_matrix(weight, self.norm.dim)
+            # The v for which u = unit(W v) and u W v = sigma
+            v = linalg.pinv(matrix.t().mm(matrix)).mm(matrix.t()).mv(u)
+            state_dict[key + "_v"] = v.mul_(sigma / ops.dot(u, ops.mv(matrix, v)))
 
 
 def spectral_norm(
@@ -91,5 +143,12 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)
             del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+            break
+    else:
+        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    for hooks, kind in ((module._state_dict_hooks, _SaveVersion), (module._load_state_dict_pre_hooks, _LoadOld)):
+        for key, hook in list(hooks.items()):
+            hook = getattr(hook, "hook", hook)
+            if isinstance(hook, kind) and hook.norm.name == name:
+                del hooks[key]
+    return module
