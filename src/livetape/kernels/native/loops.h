@@ -29,15 +29,13 @@ struct LoopsOf {
 };
 
 struct Loops {
-    const char* isa;
     LoopsOf<float> single;
     LoopsOf<double> wide;
     void (*gelu)(const float* x, float* out, std::intptr_t count);
     void (*gelu_backward)(const float* grad, const float* x, float* out, std::intptr_t count);
 };
 
-const Loops& loops();             // those in use: at first the best for this processor
-bool use_loops(const char* isa);  // uses others; false if this processor lacks their instruction set
+const Loops& loops();  // those of the instruction set in use
 
 template <class T>
 const LoopsOf<T>& loops_of();

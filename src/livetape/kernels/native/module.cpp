@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "blas.h"
-#include "loops.h"
+#include "isa.h"
 #include "threads.h"
 
 namespace native {
@@ -29,11 +29,11 @@ PyObject* set_twin(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return nullptr;
 }
 
-PyObject* isa(PyObject*, PyObject*) { return PyUnicode_FromString(loops().isa); }
+PyObject* isa(PyObject*, PyObject*) { return PyUnicode_FromString(isa_name()); }
 
 PyObject* use_isa(PyObject*, PyObject* name) {
     const char* wanted = PyUnicode_AsUTF8(name);
-    return wanted == nullptr ? nullptr : PyBool_FromLong(use_loops(wanted));
+    return wanted == nullptr ? nullptr : PyBool_FromLong(native::use_isa(wanted));
 }
 
 PyObject* get_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(thread_count()); }
