@@ -194,9 +194,10 @@ class _ByAmount(BasePruningMethod):
     def __init__(self, amount: Any) -> None:
         if not isinstance(amount, numbers.Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        if amount < 0 or (not isinstance(amount, numbers.Integral) and amount > 1):
+        value: Any = amount
+        if value < 0 or (not isinstance(amount, numbers.Integral) and value > 1):
             raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
-        self.amount: Any = amount
+        self.amount = value
 
     def _count(self, size: int) -> int:
         """How many of ``size`` go."""
