@@ -120,6 +120,7 @@ _PACKAGES = {
     "multiprocessing",
     "nn",
     "optim",
+    "profiler",
     "return_types",
     "serialization",
     "special",

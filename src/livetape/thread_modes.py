@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 
@@ -17,8 +18,11 @@ class ThreadModes(threading.local):
     saved_hooks: tuple[Any, ...] = ()
     saved_hooks_refused: str | None = None
     walk: Any = None  # the backward this thread is in
+    recorder: Any = None  # the profiler that watches this thread
 
 
 local = ThreadModes()
+
+profiled: list[Callable[[], None]] = []  # what is done when a profiler starts, so that it sees more than operations
 
 accumulating = threading.RLock()  # held while a leaf's .grad changes: walks in several threads may share a leaf

@@ -8,13 +8,13 @@ import numpy as np
 from mypy_extensions import i64
 
 from livetape._tape.explain import shape_mismatch
+from livetape._tape.hooks import run_node_hooks, run_output_hooks, run_pre_hooks, run_tensor_hooks
 from livetape._tape.modes import local, set_grad, state
 from livetape._tape.record import Op
 from livetape._tape.tensor import (
     NDARRAY,
     Edge,
     Node,
-    NodeExtras,
     Slot,
     TensorBase,
     TensorExtras,
@@ -39,6 +39,7 @@ class Task:
         "create",
         "finished",
         "keep",
+        "leaves",
         "number",
         "overflow",
         "pruned",
@@ -59,6 +60,7 @@ class Task:
         self.visited: list[Vertex] = []
         self.overflow: dict[Vertex, Slot] = {}  # notes on vertices that another unfinished walk has notes on
         self.ready: list[Node] = []  # a heap: the newest node comes first
+        self.leaves: list[tuple[TensorBase, Slot]] = []  # that wait until the node is done, while a profiler watches
 
     # ------------------------------------------------------------ notes on vertices
     def find(self, vertex: Vertex) -> Slot | None:
@@ -188,16 +190,50 @@ class Task:
     # ------------------------------------------------------------ the walk
     def walk(self) -> None:
         """Run every ready node until none is left."""
+        if self.leaves:
+            self.finish_leaves()
         while self.ready:
             node = self.pop()
             slot = self.find(node)
             if slot is None:
                 continue
             self.leave(node)
+            if state.anomaly is None and state.profiling == 0:
+                self.evaluate(node, slot)
+            else:
+                self.watched(node, slot)
+        if self.leaves:
+            self.finish_leaves()
+
+    def watched(self, node: Node, slot: Slot) -> None:
+        """`evaluate` while anomaly mode is on or a profiler is."""
+        recorder = local.recorder
+        span = None if recorder is None else recorder.enter_node(node)
+        try:
             if state.anomaly is None:
                 self.evaluate(node, slot)
             else:
                 state.anomaly.guard(self, node, slot)
+        finally:
+            if recorder is not None:
+                recorder.leave(span)
+        if self.leaves:
+            self.finish_leaves()
+
+    def finish_leaves(self) -> None:
+        """Let the leaves that wait receive their gradients, each as a step of its own."""
+        recorder = local.recorder
+        waiting = self.leaves
+        self.leaves = []
+        for leaf, slot in waiting:
+            if recorder is None:
+                self.finish_leaf(leaf, slot)
+                continue
+            span = recorder.enter_leaf(leaf, slot.grad)
+            try:
+                self.finish_leaf(leaf, slot)
+            finally:
+                recorder.leave(span)
 
     def evaluate(self, node: Node, slot: Slot) -> None:
         """Run one node: hooks, derivative, hooks, and hand its gradients on."""
@@ -228,7 +264,7 @@ class Task:
                     wanted[i] = True
                     count += 1
             i += 1
-        found = gradients(node, grads, wanted)
+        found = gradients(node, grads, wanted) if state.profiling == 0 else profiled(node, grads, wanted)
         if not self.keep:
             op = node._op
             if op is None:
@@ -287,7 +323,10 @@ class Task:
             else:
                 leaf: TensorBase = vertex  # type: ignore[assignment]
                 self.leave(leaf)
-                self.finish_leaf(leaf, slot)
+                if state.profiling == 0:
+                    self.finish_leaf(leaf, slot)
+                else:
+                    self.leaves.append((leaf, slot))
 
     def add(self, vertex: Vertex, slot: Slot, nr: i64, grad: TensorBase, exclusive: bool) -> None:
         """Add a gradient to the sum in a slot."""
@@ -435,6 +474,18 @@ def gradients(node: Node, grads: list[TensorBase | None], wanted: list[bool]) ->
     return found
 
 
+def profiled(node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
+    """`gradients` while a profiler is on, in this thread or in another."""
+    recorder = local.recorder
+    if recorder is None:
+        return gradients(node, grads, wanted)
+    span = recorder.enter_gradients(node, grads)
+    try:
+        return gradients(node, grads, wanted)
+    finally:
+        recorder.leave(span)
+
+
 def accumulate_grad(leaf: TensorBase, grad: TensorBase, exclusive: bool, create: bool) -> None:
     """Add a gradient to a leaf's .grad: in place, unless the graph of the gradient itself is being recorded."""
     if not leaf.recorded:
@@ -456,93 +507,6 @@ def accumulate_grad(leaf: TensorBase, grad: TensorBase, exclusive: bool, create:
     else:
         add_arrays(before.array, grad.array, out=before.array)
         counter_of(before).value += 1
-
-
-# ---------------------------------------------------------------- hooks
-def run_tensor_hooks(hooks: dict[int, Any], grad: TensorBase) -> TensorBase:
-    """Give a gradient to a tensor's hooks, each of which may replace it."""
-    for hook in list(hooks.values()):
-        given = hook(grad)
-        if given is not None:
-            if not isinstance(given, TensorBase):
-                raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
-            grad = checked_replacement(hook, grad, given)
-    return grad
-
-
-def checked_replacement(hook: Any, before: TensorBase, after: TensorBase) -> TensorBase:
-    """A hook may replace a gradient by one of the same type and size."""
-    name = getattr(hook, "__name__", type(hook).__name__)
-    if after.dtype is not before.dtype:
-        raise RuntimeError(
-            f"hook '{name}' has changed the type of value (was {primitives_type(before)} got {primitives_type(after)})"
-        )
-    if shape_of(after) != shape_of(before):
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
-    return after
-
-
-def primitives_type(tensor: TensorBase) -> str:
-    """The type of a tensor as hook errors name it."""
-    kind: Any = tensor
-    return str(kind.type())
-
-
-def run_pre_hooks(hooks: dict[int, Any], grads: list[TensorBase | None]) -> list[TensorBase | None]:
-    """Give a node's incoming gradients to its pre-hooks, each of which may replace them."""
-    for hook in list(hooks.values()):
-        given = hook(tuple(grads))
-        if given is not None:
-            if not isinstance(given, tuple):
-                raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
-            grads = list(given)
-    return grads
-
-
-def run_output_hooks(extras: NodeExtras, grads: list[TensorBase | None], entering: bool) -> bool:
-    """The hooks of a node's outputs, its pre-hooks if it is going to run, then the retained gradients. Whether any ran."""
-    ran = False
-    if extras.tensor_hooks is not None:
-        for nr, hooks in extras.tensor_hooks.items():
-            g = grads[nr] if nr < len(grads) else None
-            if g is not None and hooks:
-                grads[nr] = run_tensor_hooks(hooks, g)
-                ran = True
-    if entering and extras.pre_hooks is not None and extras.pre_hooks:
-        replaced = run_pre_hooks(extras.pre_hooks, grads)
-        for i in range(len(grads)):
-            grads[i] = replaced[i]
-        ran = True
-    if extras.retained is not None:
-        for nr, reference in extras.retained.items():
-            tensor = reference()
-            g = grads[nr] if nr < len(grads) else None
-            if tensor is not None and g is not None:
-                kept: TensorBase = tensor
-                before = kept._gradient
-                kept._gradient = primitives.clone(g) if before is None else primitives.add(before, g)
-                ran = True
-    return ran
-
-
-def run_node_hooks(
-    hooks: dict[int, Any], found: list[TensorBase | None], grads: list[TensorBase | None]
-) -> list[TensorBase | None]:
-    """Give a node's results to its hooks, each of which may replace them."""
-    for hook in list(hooks.values()):
-        given = hook(tuple(found), tuple(grads))
-        if given is not None:
-            if not isinstance(given, tuple):
-                raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
-            replaced: list[Any] = list(given)
-            if len(replaced) != len(found):
-                name = getattr(hook, "__name__", type(hook).__name__)
-                raise RuntimeError(
-                    f"hook '{name}' has returned an incorrect number of values (got {len(replaced)}, but "
-                    f"expected {len(found)})"
-                )
-            found = replaced
-    return found
 
 
 # ---------------------------------------------------------------- the way in

@@ -40,8 +40,12 @@ class Elementwise(Op):
         if not isinstance(a, TensorBase):
             raise argument_error(self.name, 0, a)
         if state.interposed != 0:
-            done: TensorBase = interpose(self, (a,), {}, self.run_plain)
+            done: TensorBase = interpose(self, (a,), {}, self.run1)
             return done
+        return self.run1(a)
+
+    def run1(self, a: TensorBase) -> TensorBase:
+        """`call1` below the interposers."""
         kind = a.dtype
         x = a.array
         if kind.category < FLOAT:
@@ -234,7 +238,7 @@ class Elementwise(Op):
     def run(self, values: tuple[Any, ...]) -> Any:
         count = len(values)
         if count == 1:
-            return self.call1(values[0])
+            return self.run1(values[0])
         if count == 2 and len(self.operands) == 2:
             return self.run2(values[0], values[1])
         return self.run_many(values)

@@ -12,13 +12,22 @@ from typing import Any, Final
 from mypy_extensions import i64
 
 from livetape import thread_modes
-from livetape.dtypes import of_numpy
 
 
 class State:
     """What every operation looks at, shared by all threads."""
 
-    __slots__ = ("anomaly", "hooking", "inferring", "interposed", "sequence", "unrecorded", "walks", "watching")
+    __slots__ = (
+        "anomaly",
+        "hooking",
+        "inferring",
+        "interposed",
+        "profiling",
+        "sequence",
+        "unrecorded",
+        "walks",
+        "watching",
+    )
 
     def __init__(self) -> None:
         self.sequence: i64 = 0  # of the newest node: a node's number is above those of all nodes it leads to
@@ -26,6 +35,7 @@ class State:
         self.unrecorded: i64 = 0  # threads that do not record
         self.inferring: i64 = 0  # threads in inference mode
         self.interposed: i64 = 0  # interposers on all threads' stacks
+        self.profiling: i64 = 0  # how many of them only watch: profilers
         self.hooking: i64 = 0  # saved-tensor hooks on all threads' stacks
         self.watching: bool = False  # whether nodes remember the line that made them
         self.anomaly: Any = None  # anomaly mode: has note(node, frame), guard(task, node, slot) and look(node, grads)
@@ -85,6 +95,31 @@ def remove_interposer(interposer: Any) -> None:
     local.interposers = rest
 
 
+def watch(recorder: Any) -> None:
+    """Put a profiler below this thread's interposers, where it sees the operations that are really run."""
+    local.recorder = recorder
+    local.interposers = (recorder, *local.interposers)
+    state.interposed += 1
+    state.profiling += 1
+
+
+def unwatch(recorder: Any) -> None:
+    """Take a profiler off this thread."""
+    remove_interposer(recorder)
+    state.profiling -= 1
+    local.recorder = None
+
+
+def is_transformed() -> bool:
+    """Whether an interposer stands before this thread's operations that does more than watch them."""
+    if state.interposed == state.profiling:
+        return False
+    for interposer in local.interposers:
+        if not getattr(interposer, "watches", False):
+            return True
+    return False
+
+
 def describe(tensor: Any) -> str | None:
     """The text of a tensor that an interposer has made more of than its values tell; None for others."""
     for interposer in reversed(local.interposers):
@@ -103,11 +138,6 @@ def interpose(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Cal
     """
     stack = local.interposers
     if not stack:
-        if len(args) == 1 and not kwargs and op.is_elementwise():
-            found = op.run_many(args)  # for these rows the bare call comes back here
-            if found.array.dtype is not found.dtype.found:
-                found.dtype = of_numpy(found.array.dtype)
-            return found
         return plain(*args)
     local.interposers = stack[:-1]
     try:

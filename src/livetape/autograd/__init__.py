@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 # Imported when first asked for.
-_MODULES = {"anomaly_mode", "forward_ad", "functional", "graph", "variable"}
+_MODULES = {"anomaly_mode", "forward_ad", "functional", "graph", "profiler", "profiler_util", "variable"}
 _OWNERS = {"Variable": "variable", "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode"}
 
 

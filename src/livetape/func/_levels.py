@@ -12,7 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 from livetape._tape.backward import run_backward
-from livetape._tape.modes import is_recording, local, push_interposer, remove_interposer, set_grad, state
+from livetape._tape.modes import (
+    is_recording,
+    is_transformed,
+    local,
+    push_interposer,
+    remove_interposer,
+    set_grad,
+    state,
+)
 from livetape._tape.tensor import Edge, TensorBase, wrap
 from livetape._tape.views import edge_of, needs_gradient
 from livetape.autograd._dual import KEY, DualLevel, Entry, linked
@@ -157,7 +165,7 @@ class GradLevel:
         """The gradients of ``outputs`` with respect to ``inputs``; zeros where there is no way."""
         if create is None:
             # where interposers stand, sums are to be made by operations that they see
-            create = bool(local.interposers) or self.below_is_recorded([*outputs, *grads])
+            create = is_transformed() or self.below_is_recorded([*outputs, *grads])
         edges, starts = [], []
         for output, grad in zip(outputs, grads):
             edge = edge_of(output)

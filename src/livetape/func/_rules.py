@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.modes import local
+from livetape._tape.modes import is_transformed
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
 from livetape._tape.views import needs_gradient
@@ -212,7 +212,7 @@ def loop(op: Any, values: tuple[Any, ...], flags: list[bool], size: int) -> Any:
             UserWarning,
             stacklevel=2,
         )
-    if local.interposers or size == 0 or any(_recorded(v) for v in values):
+    if is_transformed() or size == 0 or any(_recorded(v) for v in values):
         return _loop_tensors(op, values, flags, size)
     return _loop_arrays(op, values, flags, size)
 

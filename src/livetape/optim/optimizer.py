@@ -12,6 +12,7 @@ from typing import Any
 
 from livetape import dtypes, ops
 from livetape._tape.modes import local, set_grad
+from livetape.autograd._blocks import record_function
 from livetape.hooks import RemovableHandle
 from livetape.nn.modules._names import typename
 from livetape.optim._block import Block
@@ -27,6 +28,7 @@ from livetape.optim._outside import (  # noqa: F401 - torch defines them here
     _view_as_real,
 )
 from livetape.tensor import Tensor
+from livetape.thread_modes import profiled
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -120,6 +122,12 @@ class Optimizer:
 
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if local.recorder is not None:
+                with record_function(f"Optimizer.step#{type(args[0]).__name__}.step"):
+                    return run(*args, **kwargs)
+            return run(*args, **kwargs)
+
+        def run(*args: Any, **kwargs: Any) -> Any:
             self = args[0]
             for hook in chain(_global_optimizer_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
                 replaced = hook(self, args, kwargs)
@@ -263,6 +271,13 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
+        if local.recorder is None:
+            self._zero_grad(set_to_none)
+        else:
+            with record_function(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"):
+                self._zero_grad(set_to_none)
+
+    def _zero_grad(self, set_to_none: bool) -> None:
         if set_to_none:
             for group in self.param_groups:
                 for param in group["params"]:
@@ -430,6 +445,13 @@ def _register(hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool = False) 
 def _patch(kind: type[Optimizer]) -> None:
     if not getattr(kind.step, "hooked", False):
         kind.step = Optimizer.profile_hook_step(kind.step)  # type: ignore[method-assign]
+
+
+def _patch_all() -> None:
+    _patch_below(Optimizer)
+
+
+profiled.append(_patch_all)  # steps are shown by the wrapper
 
 
 def _patch_below(kind: type[Optimizer]) -> None:

@@ -363,4 +363,4 @@ for _layer, _name, _function in (
     (RNNLayer, "StackBackward0", "aten::rnn_tanh"),
 ):
     _layer._backward_cls.__name__ = _name  # the names that torch's nodes have here
-    _layer.profiled_as = _function  # and profiles
+    _layer.profiled_as = _function  # type: ignore[union-attr] # and profiles

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from livetape.autograd._blocks import record_function
+from livetape.thread_modes import local
 from livetape.utils.data._utils.worker import _DatasetKind
 from livetape.utils.data.sampler import draw_seed
 
@@ -56,6 +58,12 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self) -> Any:
+        if local.recorder is None:
+            return self._next()
+        with record_function(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
+            return self._next()
+
+    def _next(self) -> Any:
         data = self._next_data()
         self._num_yielded += 1
         if self._dataset_kind == _DatasetKind.Iterable:

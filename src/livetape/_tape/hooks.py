@@ -1,0 +1,94 @@
+"""Running the hooks of tensors and nodes in a backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livetape._tape.tensor import NodeExtras, TensorBase, shape_of
+from livetape._tape.views import primitives
+
+
+def run_tensor_hooks(hooks: dict[int, Any], grad: TensorBase) -> TensorBase:
+    """Give a gradient to a tensor's hooks, each of which may replace it."""
+    for hook in list(hooks.values()):
+        given = hook(grad)
+        if given is not None:
+            if not isinstance(given, TensorBase):
+                raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
+            grad = checked_replacement(hook, grad, given)
+    return grad
+
+
+def checked_replacement(hook: Any, before: TensorBase, after: TensorBase) -> TensorBase:
+    """A hook may replace a gradient by one of the same type and size."""
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if after.dtype is not before.dtype:
+        raise RuntimeError(
+            f"hook '{name}' has changed the type of value (was {primitives_type(before)} got {primitives_type(after)})"
+        )
+    if shape_of(after) != shape_of(before):
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
+    return after
+
+
+def primitives_type(tensor: TensorBase) -> str:
+    """The type of a tensor as hook errors name it."""
+    kind: Any = tensor
+    return str(kind.type())
+
+
+def run_pre_hooks(hooks: dict[int, Any], grads: list[TensorBase | None]) -> list[TensorBase | None]:
+    """Give a node's incoming gradients to its pre-hooks, each of which may replace them."""
+    for hook in list(hooks.values()):
+        given = hook(tuple(grads))
+        if given is not None:
+            if not isinstance(given, tuple):
+                raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
+            grads = list(given)
+    return grads
+
+
+def run_output_hooks(extras: NodeExtras, grads: list[TensorBase | None], entering: bool) -> bool:
+    """The hooks of a node's outputs, its pre-hooks if it is going to run, then the retained gradients. Whether any ran."""
+    ran = False
+    if extras.tensor_hooks is not None:
+        for nr, hooks in extras.tensor_hooks.items():
+            g = grads[nr] if nr < len(grads) else None
+            if g is not None and hooks:
+                grads[nr] = run_tensor_hooks(hooks, g)
+                ran = True
+    if entering and extras.pre_hooks is not None and extras.pre_hooks:
+        replaced = run_pre_hooks(extras.pre_hooks, grads)
+        for i in range(len(grads)):
+            grads[i] = replaced[i]
+        ran = True
+    if extras.retained is not None:
+        for nr, reference in extras.retained.items():
+            tensor = reference()
+            g = grads[nr] if nr < len(grads) else None
+            if tensor is not None and g is not None:
+                kept: TensorBase = tensor
+                before = kept._gradient
+                kept._gradient = primitives.clone(g) if before is None else primitives.add(before, g)
+                ran = True
+    return ran
+
+
+def run_node_hooks(
+    hooks: dict[int, Any], found: list[TensorBase | None], grads: list[TensorBase | None]
+) -> list[TensorBase | None]:
+    """Give a node's results to its hooks, each of which may replace them."""
+    for hook in list(hooks.values()):
+        given = hook(tuple(found), tuple(grads))
+        if given is not None:
+            if not isinstance(given, tuple):
+                raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
+            replaced: list[Any] = list(given)
+            if len(replaced) != len(found):
+                name = getattr(hook, "__name__", type(hook).__name__)
+                raise RuntimeError(
+                    f"hook '{name}' has returned an incorrect number of values (got {len(replaced)}, but "
+                    f"expected {len(found)})"
+                )
+            found = replaced
+    return found
