@@ -7,11 +7,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from livetape import ops
-from livetape._tape.tensor import from_array
 from livetape.autograd.grad_mode import no_grad
+from livetape.ops.decompositions import qr
 from livetape.tensor import Tensor
 
 __all__ = [
@@ -251,11 +249,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         return tensor
     rows = tensor.size(0)
     cols = tensor.numel() // rows
-    drawn = ops.empty((rows, cols), dtype=tensor.dtype).normal_(0, 1, generator=generator).array
-    q, r = np.linalg.qr(drawn.T if rows < cols else drawn)
-    q *= np.sign(np.diagonal(r))  # the factorisation is unique, and q uniform, with a positive diagonal of r
+    drawn = ops.empty((rows, cols), dtype=tensor.dtype).normal_(0, 1, generator=generator)
     with no_grad():
-        tensor.copy_(from_array(np.ascontiguousarray(q.T if rows < cols else q).reshape(tensor.shape)))
+        q, r = qr(drawn.t() if rows < cols else drawn)
+        q *= ops.diag(r, 0).sign()  # the factorisation is unique, and q uniform, with a positive diagonal of r
+        tensor.view_as(drawn).copy_(q.t() if rows < cols else q)
         tensor.mul_(gain)
     return tensor
 
