@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as _np
 
-from livetape import autograd, random
+from livetape import autograd, buffers, random
 from livetape._tape.tensor import from_array as _from_array
 from livetape.autograd import (
     enable_grad,
@@ -103,6 +103,7 @@ random.bind(_from_array, _array_of)
 
 # torch computes inf and nan without a word
 _np.seterr(all="ignore")
+buffers.start()
 
 # Loaded when first used, so that importing livetape is quick: packages, and single names from them.
 _PACKAGES = {

@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "blas.h"
+#include "buffers.h"
 #include "isa.h"
 #include "threads.h"
 
@@ -66,8 +67,12 @@ PyMODINIT_FUNC PyInit__native(void) {
     if (!native::start_small()) return nullptr;
     PyObject* module = PyModule_Create(&native::definition);
     if (module == nullptr) return nullptr;
+    if (!native::add_boundary(module)) {
+        Py_DECREF(module);
+        return nullptr;
+    }
     for (PyMethodDef* methods : {native::small_methods, native::row_methods, native::loss_methods, native::point_methods,
-                                 native::step_methods})
+                                 native::step_methods, native::buffer_methods})
         if (PyModule_AddFunctions(module, methods) < 0) {
             Py_DECREF(module);
             return nullptr;
