@@ -75,3 +75,49 @@ def test_as_torch(case: dict[str, Any]) -> None:
             assert grad.dtype is leaf.dtype
             coarse = max((str(leaf.dtype), str(outs[0].dtype)), key=lambda kind: DIGITS.get(kind, 0))
             compare(grad, case["grads"][name], coarse)
+
+
+# ---------------------------------------------------------------- the cross-entropy of a linear layer
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("rows", [None, 1, 7, 100])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_linear_cross_entropy_in_pieces(reduction: str, rows: int | None, weighted: bool) -> None:
+    """In pieces it is what it is as a whole; ignored rows count nowhere."""
+    torch.manual_seed(3)
+    weight = torch.rand(30, dtype=torch.float64) if weighted else None
+    options = torch.nn.LinearCrossEntropyOptions(
+        batch_chunk_size=rows, chunking_method=None if rows else "aspect_ratio:2"
+    )
+    layer = torch.nn.LinearCrossEntropyLoss(
+        5, 30, bias=True, weight=weight, reduction=reduction, dtype=torch.float64, options=options
+    )
+    x = torch.randn(20, 5, dtype=torch.float64, requires_grad=True)
+    target = torch.randint(0, 30, (20,))
+    target[4] = -100
+    leaves = [x, *layer.parameters()]
+    found = layer(x, target)
+    found_grads = torch.autograd.grad((found**2).sum(), leaves)
+    want = F.cross_entropy(F.linear(x, *layer.linear.parameters()), target, weight=weight, reduction=reduction)
+    for one, other in zip((found, *found_grads), (want, *torch.autograd.grad((want**2).sum(), leaves))):
+        np.testing.assert_allclose(listed(one), listed(other), rtol=1e-12, atol=1e-14)
+
+
+def test_linear_cross_entropy_again() -> None:
+    def loss(**options: Any) -> Any:
+        made = torch.nn.LinearCrossEntropyOptions(**options)
+        return F.linear_cross_entropy(weight[:3], weight, torch.tensor([0, 1, 2]), options=made)
+
+    weight = torch.ones(9, 4, requires_grad=True)
+    once = loss()
+    once.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="linear_cross_entropy chunked backward called twice"):
+        once.backward()
+    twice = loss(allow_retain_graph=True)
+    for expected in (1, 2):
+        weight.grad = None if expected == 1 else weight.grad
+        twice.backward(retain_graph=True)
+        assert torch.allclose(weight.grad[0], torch.full((4,), expected * -2 / 9))
+    with pytest.raises(ValueError, match="give different chunk sizes"):
+        loss(batch_chunk_size=3, chunking_method="aspect_ratio:4")

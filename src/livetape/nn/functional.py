@@ -56,6 +56,9 @@ from livetape.ops.adaptive import (
     max_unpool2d,
     max_unpool3d,
 )
+from livetape.ops.boundary import (
+    boundary,
+)
 from livetape.ops.conv import (
     conv1d,
     conv2d,
@@ -317,6 +320,40 @@ __all__ = [
     "upsample_bilinear",
     "upsample_nearest",
 ]
+
+# What torch's own code in Python defines answers a wrong call in Python's words.
+_BUILT_IN = [
+    "adaptive_avg_pool1d",
+    "avg_pool1d",
+    "bilinear",
+    "celu_",
+    "channel_shuffle",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_tbc",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "cosine_similarity",
+    "hardshrink",
+    "linear",
+    "one_hot",
+    "pairwise_distance",
+    "pdist",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "prelu",
+    "relu_",
+    "rrelu_",
+    "selu_",
+    "sigmoid",
+    "softplus",
+    "tanh",
+    "threshold_",
+]
+for _name in _BUILT_IN:
+    globals()[_name] = boundary(globals()[_name])
 
 
 def __getattr__(name: str) -> Any:

@@ -50,9 +50,10 @@ class _Progress:
 class HookMethods:
     """The part of Module that registers hooks, and calls ``forward`` when there are any."""
 
-    # Whether a call has to look for hooks: False in every instance from __init__ until it gets its first hook, and
-    # again after a call that finds none. The class's own True is for those that never ran __init__.
-    _hooked: bool = True
+    # Set on an instance by the first hook it gets, and on the class by the first global one: while both are
+    # False a call goes straight to forward. The flag says "look": it is cleared by a call
+    # that finds none.
+    _hooked: bool = False
 
     _is_full_backward_hook: bool | None
     _backward_pre_hooks: OrderedDict[int, Hook]
@@ -145,10 +146,6 @@ class HookMethods:
             return self.forward(*args, **kwargs)
         return self.forward(*args)  # without a dictionary to copy
 
-    def _call_looking(self, *args: Any, **kwargs: Any) -> Any:
-        """``__call__`` from the first global hook to the first call that finds none."""
-        return self._call_impl(*args, **kwargs)
-
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
 
@@ -163,9 +160,8 @@ class HookMethods:
             or global_backward_hooks
             or global_backward_pre_hooks
         ):
-            self.__dict__["_hooked"] = False  # all are gone again
-            if HookMethods.__call__ is not _CALL:
-                HookMethods.__call__ = _CALL  # type: ignore[method-assign]
+            self.__dict__.pop("_hooked", None)  # all are gone again
+            HookMethods._hooked = False
             return self.forward(*args, **kwargs)
         progress = _Progress()
         try:
@@ -251,13 +247,10 @@ class HookMethods:
                     )
 
 
-_CALL = HookMethods.__call__
-
-
 def _register_global(hooks: OrderedDict[int, Hook], hook: Hook, extra: Any = None) -> RemovableHandle:
     handle = RemovableHandle(hooks) if extra is None else RemovableHandle(hooks, extra_dict=extra)
     hooks[handle.id] = hook
-    HookMethods.__call__ = HookMethods._call_looking  # type: ignore[method-assign]
+    HookMethods._hooked = True
     return handle
 
 

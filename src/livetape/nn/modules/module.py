@@ -92,8 +92,16 @@ class Module(HookMethods, StateMethods, MemberMethods):
 
     dump_patches: bool = False
     call_super_init: bool = False
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
     _compiled_call_impl: Callable[..., Any] | None = None
     training: bool
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        new = super().__new__
+        made = new(cls) if new is object.__new__ else new(cls, *args, **kwargs)  # type: ignore[call-arg]
+        # What never runs __init__ takes the long way in a call, and fails there as torch's does.
+        made.__dict__["_hooked"] = True
+        return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if self.call_super_init is False:
@@ -124,8 +132,8 @@ class Module(HookMethods, StateMethods, MemberMethods):
             _load_state_dict_pre_hooks=OrderedDict(),
             _load_state_dict_post_hooks=OrderedDict(),
             _modules={},
-            _hooked=False,
         )
+        self.__dict__.pop("_hooked", None)
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -322,7 +330,7 @@ class Module(HookMethods, StateMethods, MemberMethods):
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         state.pop("_compiled_call_impl", None)
-        del state["_hooked"]
+        state.pop("_hooked", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -331,7 +339,8 @@ class Module(HookMethods, StateMethods, MemberMethods):
             self.__dict__.setdefault(name, OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
-        self.__dict__["_hooked"] = True
+        if not (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks):
+            self.__dict__.pop("_hooked", None)
 
     def _replicate_for_data_parallel(self) -> Any:
         replica = self.__new__(type(self))
