@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from livetape.nn._lazy import lazy
+from livetape.nn._lazy import lazy as _lazy
 from livetape.nn.modules.module import Module
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ if TYPE_CHECKING:
     )
     from livetape.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 
-__getattr__, __dir__, __all__ = lazy(
+__getattr__, __dir__, __all__ = _lazy(
     __name__,
     {
         "activation": (
