@@ -10,6 +10,7 @@ import numpy as np
 
 from livetape._tape.backward import run_backward
 from livetape._tape.explain import noted
+from livetape._tape.lines import cut_of
 from livetape._tape.tensor import Edge, TensorBase, shape_of, wrap
 from livetape._tape.views import edge_of, needs_gradient
 from livetape.ops.joining import stack
@@ -76,10 +77,15 @@ def _roots(tensors: tuple[Any, ...]) -> list[Any]:
         edge = edge_of(tensor)
         if edge is None:
             error = RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-            error.add_note(
-                "livetape: nothing on the way to this tensor requires a gradient: set requires_grad=True on the "
-                "tensors you want gradients of, and check for detach(), item() and no_grad() on the way."
-            )
+            cut = cut_of(tensor)
+            if cut is not None:
+                error.add_note(f"livetape: it had a history, which was cut {cut[0]} at {cut[1]}.")
+            else:
+                error.add_note(
+                    "livetape: nothing on the way to this tensor requires a gradient: set requires_grad=True on the "
+                    "tensors you want gradients of, and check for detach(), item() and no_grad() on the way. "
+                    "livetape.inspect.explain_grad(parameter, loss) helps, most of all with record_lines(True) before."
+                )
             raise error
         edges.append(edge)
     return edges
@@ -233,6 +239,7 @@ def grad(
                     f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                     "allow_unused=True if this is the desired behavior."
                 )
+                error.add_note(f"livetape: livetape.inspect.explain_grad(inputs[{i}], outputs) says why.")
                 raise error
             if materialize_grads:
                 input = ins[i]

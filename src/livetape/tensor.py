@@ -16,6 +16,7 @@ from livetape import dtypes, gradients, ops, printing
 from livetape import storage as storages
 from livetape._tape.backward import backward_from
 from livetape._tape.explain import noted
+from livetape._tape.lines import note_detached
 from livetape._tape.modes import describe, is_inferring, state
 from livetape._tape.tensor import (
     TensorBase,
@@ -191,6 +192,8 @@ class Tensor(Methods):
                     "function in torch/optim/optimizer.py as the solution."
                 )
             )
+        if state.watching:
+            note_detached(self, self, "detach_")
         self.node = None
         self.output_nr = 0
         self.recorded = False

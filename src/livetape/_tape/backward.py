@@ -437,7 +437,8 @@ def freed_error(node: Node) -> RuntimeError:
     error = RuntimeError(FREED)
     error.add_note(
         f"livetape: {type(node).__name__} let go of its saved tensors in an earlier backward(). Call backward "
-        "once for each forward pass, or pass retain_graph=True to all but the last call."
+        "once for each forward pass, or pass retain_graph=True to all but the last call. "
+        "livetape.inspect.graph_text(loss) shows what was freed."
     )
     return error
 
@@ -506,7 +507,7 @@ def accumulate_grad(leaf: TensorBase, grad: TensorBase, exclusive: bool, create:
         leaf._gradient = primitives.add(before, grad)
     else:
         add_arrays(before.array, grad.array, out=before.array)
-        counter_of(before).value += 1
+        counter_of(before).bump()
 
 
 # ---------------------------------------------------------------- the way in

@@ -9,6 +9,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from livetape import size as sizes
 from livetape._tape.explain import argument_error, binary_error, check_expands
+from livetape._tape.lines import note_unrecorded
 from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.promotion import promote
 from livetape._tape.record import TO_BOOL, TO_FLOAT, Op
@@ -88,6 +89,8 @@ class Elementwise(Op):
                     self.save(node, (a,), (result,), 1)
                 elif plan.count != 0:
                     node._saved = self.kept(plan, (a,), result)
+            elif state.watching:
+                note_unrecorded((a,), result)
         return result
 
     # ------------------------------------------------------------ two arguments
@@ -121,7 +124,7 @@ class Elementwise(Op):
         if self.promotes == TO_BOOL:
             return wrap(out, boolean, size)
         result = wrap(out, kind, size)
-        if a.recorded or b.recorded or a.base is not None or b.base is not None:
+        if a.recorded or b.recorded or a.base is not None or b.base is not None or state.watching:
             self.record2(a, b, result, False)
         return result
 
@@ -145,7 +148,7 @@ class Elementwise(Op):
         if self.promotes == TO_BOOL:
             return wrap(out, boolean, size)
         result = wrap(out, kind, size)
-        if a.recorded or a.base is not None:
+        if a.recorded or a.base is not None or state.watching:
             self.record2(a, b, result, False)
         return result
 
@@ -203,6 +206,8 @@ class Elementwise(Op):
             if b.recorded and len(self.of_input) > 1 and self.of_input[1] is not None:
                 mask |= 2
         if mask == 0 or not is_recording():
+            if state.watching:
+                note_unrecorded((a, b), result)
             return
         node: Node = self.node_class()
         node._op = self
@@ -295,6 +300,8 @@ class Elementwise(Op):
                 if edge is not None:
                     mask |= 1 << i
             self.save(node, values, (result,), mask)
+        elif state.watching:
+            note_unrecorded(values, result)
         return result
 
     # ------------------------------------------------------------ in place
@@ -316,7 +323,7 @@ class Elementwise(Op):
                 check_rebase(target)
                 values = self.originals(node, values)
             self.kernel(*arrays, out=target.array)
-            counter_of(target).value += 1
+            counter_of(target).bump()
             if node is not None:
                 self.attach_inplace(node, target, values)
             return target

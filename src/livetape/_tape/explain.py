@@ -7,8 +7,9 @@ import sys
 from types import FrameType
 from typing import Any, Final, TypeVar
 
+from livetape._tape.lines import line_of, line_text
 from livetape._tape.modes import state
-from livetape._tape.tensor import Node, TensorBase, shape_of
+from livetape._tape.tensor import Node, TensorBase, VersionCounter, shape_of
 from livetape.dtypes import SCALAR_TYPE
 
 # Floors above the operations: an error below them names the operation that they called.
@@ -134,18 +135,6 @@ def op_label(node: Node) -> str:
     return "torch::autograd::" + name if name in ("CopySlices", "AccumulateGrad") else name
 
 
-def line_of(node: Node) -> str:
-    """Where the program made a node, or an empty text if that was not recorded."""
-    code = node._code
-    if code is None:
-        return ""
-    number = None
-    for start, end, line in code.co_lines():
-        if start <= node._lasti < end:
-            number = line
-    return f"{code.co_filename}:{number}"
-
-
 def check_expands(name: str, target: TensorBase, other: TensorBase) -> None:
     """Raise torch's error unless ``other`` broadcasts to the target's shape."""
     left, right = tuple(shape_of(target)), tuple(shape_of(other))
@@ -186,14 +175,18 @@ def _described(tensor: TensorBase) -> str:
     return f"[torch.{SCALAR_TYPE[tensor.dtype]}Tensor {list(shape_of(tensor))}]"
 
 
-def _note_change(error: RuntimeError, node: Node) -> None:
+def _note_change(error: RuntimeError, node: Node, counter: VersionCounter | None, expected: int) -> None:
     where = line_of(node)
     error.add_note(
         f"livetape: {type(node).__name__} saved this value{' at ' + where if where else ''} and needs it unchanged. "
         "Replace the in-place change by one that makes a new tensor (y = y + 1 for y += 1), or change a clone()."
     )
-    if not where:
-        error.add_note("livetape: livetape.inspect.record_lines(True) adds the line to every node.")
+    changes = [] if counter is None or counter.changes is None else [c for c in counter.changes if c[0] > expected]
+    if changes:
+        more = f", and {len(changes)} times in all" if len(changes) > 1 else ""
+        error.add_note(f"livetape: it was changed at {line_text(changes[0][1], changes[0][2])}{more}.")
+    if not (where and changes):
+        error.add_note("livetape: livetape.inspect.record_lines(True) adds the lines: which made it, which changed it.")
 
 
 def version_error(node: Node, tensor: TensorBase, expected: int, found: int) -> RuntimeError:
@@ -202,14 +195,20 @@ def version_error(node: Node, tensor: TensorBase, expected: int, found: int) -> 
     if tensor.node is not None:
         described += f", which is output {int(tensor.output_nr)} of {op_label(tensor.node)},"
     error = _changed(described, found, expected)
-    _note_change(error, node)
+    counter = tensor.version
+    if counter is None and tensor.base is not None:
+        counter = tensor.base.version
+    _note_change(error, node, counter, expected)
     return error
 
 
-def result_version_error(node: Node, tensor: TensorBase, output: int, found: int, expected: int) -> RuntimeError:
+def result_version_error(
+    node: Node, tensor: TensorBase, output: int, counter: VersionCounter, expected: int
+) -> RuntimeError:
     """A saved result was changed in place."""
-    error = _changed(f"{_described(tensor)}, which is output {output} of {op_label(node)},", found, expected)
-    _note_change(error, node)
+    described = f"{_described(tensor)}, which is output {output} of {op_label(node)},"
+    error = _changed(described, int(counter.value), expected)
+    _note_change(error, node, counter, expected)
     return error
 
 

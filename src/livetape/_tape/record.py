@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ import numpy as np
 from mypy_extensions import i64, mypyc_attr
 
 from livetape._tape.explain import note_call, result_version_error, version_error
+from livetape._tape.lines import note_line, note_unrecorded
 from livetape._tape.modes import interpose, is_recording, saved_hooks, state
 from livetape._tape.saved import (
     INFERENCE_SAVED,
@@ -196,6 +196,9 @@ class Op:
         node = self.node_for(values, results[0].dtype)
         if node is not None:
             self.attach(node, values, results)
+        elif state.watching:
+            for result in results:
+                note_unrecorded(values, result)
         return results[0] if self.outputs == 1 else results
 
     def apply2(self, a: TensorBase, b: TensorBase) -> TensorBase:
@@ -256,6 +259,8 @@ class Op:
             bit <<= 1
         mask &= self.differentiable
         if mask == 0 or not is_recording():
+            if state.watching:
+                note_unrecorded(values, result)
             return result
         node: Node = self.node_class()
         node._op = self
@@ -511,7 +516,7 @@ class Op:
             check_rebase(target)
             values = self.originals(node, values)
         copyto(target.array, out, casting="unsafe")
-        counter_of(target).value += 1
+        counter_of(target).bump()
         if node is not None:
             self.attach_inplace(node, target, values)
 
@@ -602,7 +607,7 @@ class Op:
             if counters is not None and int(saved.index) in counters and not isinstance(value, Packed):
                 counter, then = counters[int(saved.index)]
                 if counter.value != then:
-                    raise result_version_error(node, again, int(saved.index), int(counter.value), int(then))
+                    raise result_version_error(node, again, int(saved.index), counter, int(then))
                 again.version = counter
             if again.dtype.category >= FLOAT:
                 again.node = node
@@ -703,15 +708,3 @@ def wrap_like(out: Any, like: TensorBase | None) -> TensorBase:
     if like is not None and found is like.dtype.found:
         return wrap(out, like.dtype, None)
     return wrap(out, of_numpy(found), None)
-
-
-def note_line(node: Node) -> None:
-    """Remember where the program is, in the innermost interpreted frame outside the package."""
-    frame: Any = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("livetape"):
-        frame = frame.f_back
-    if frame is not None:
-        node._code = frame.f_code
-        node._lasti = frame.f_lasti
-        if state.anomaly is not None:
-            state.anomaly.note(node, frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final
 
 import numpy as np
@@ -23,13 +24,39 @@ IN_FUNCTION: Final = 3
 INFERENCE: Final = 4
 
 
+def calling() -> Any:
+    """The innermost interpreted frame outside the package, or None."""
+    frame: Any = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("livetape"):
+        frame = frame.f_back
+    return frame
+
+
 class VersionCounter:
     """Counts the in-place changes of one memory. Made when the first view, detached twin or change needs it."""
 
-    __slots__ = ("value",)
+    __slots__ = ("changes", "value")
 
     def __init__(self) -> None:
         self.value: i64 = 0
+        self.changes: list[tuple[int, Any, int]] | None = None  # while lines are recorded: version, code, instruction
+
+    def bump(self) -> None:
+        """Count a change."""
+        self.value += 1
+        if state.watching:
+            self.note_change()
+
+    def note_change(self) -> None:
+        """Remember the line that makes the newest change; the oldest ones are forgotten."""
+        frame = calling()
+        if frame is None:
+            return
+        if self.changes is None:
+            self.changes = []
+        self.changes.append((int(self.value), frame.f_code, frame.f_lasti))
+        if len(self.changes) > 200:
+            del self.changes[:100]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -178,13 +205,13 @@ class TensorBase(Vertex):
 
     def bump_version(self) -> None:
         """Note that the memory of this tensor was changed in place."""
-        counter_of(self).value += 1
+        counter_of(self).bump()
 
 
 class TensorExtras:
     """What few tensors have: hooks, a name, a retained gradient, the face of their AccumulateGrad."""
 
-    __slots__ = ("accumulate_hooks", "accumulator", "hooks", "name", "node_hooks", "node_pre_hooks", "retains")
+    __slots__ = ("accumulate_hooks", "accumulator", "cut", "hooks", "name", "node_hooks", "node_pre_hooks", "retains")
 
     def __init__(self) -> None:
         self.hooks: dict[int, Any] | None = None
@@ -194,6 +221,7 @@ class TensorExtras:
         self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad object
         self.retains: bool = False
         self.name: str | None = None
+        self.cut: tuple[str, Any, int] | None = None  # how, code and instruction: see note_cut
 
 
 class Factory:

@@ -7,7 +7,8 @@ from typing import Any, Final
 from mypy_extensions import i64, mypyc_attr
 
 from livetape._tape.explain import op_label
-from livetape._tape.modes import is_inferring
+from livetape._tape.lines import note_line
+from livetape._tape.modes import is_inferring, state
 from livetape._tape.tensor import (
     DEFAULT,
     IN_FUNCTION,
@@ -151,6 +152,16 @@ def rebase_error(view: TensorBase, indirect: bool) -> RuntimeError:
     )
 
 
+def leaf_error(what: str) -> RuntimeError:
+    """A leaf, or a view of one, is to be changed in place while that is recorded."""
+    error = RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
+    error.add_note(
+        "livetape: its gradient would be that of a value which is no longer there. Change it under torch.no_grad(), as "
+        "optimisers do, or change a clone(): x = x.clone()."
+    )
+    return error
+
+
 def check_inplace(target: TensorBase, recording: bool) -> None:
     """Raise torch's error if this tensor must not be changed in place now."""
     if target.inference and not is_inferring():
@@ -165,11 +176,9 @@ def check_inplace(target: TensorBase, recording: bool) -> None:
                 raise rebase_error(target, False)
             refresh_view(target)
             if (base.recorded and base.node is None) or (target.recorded and target.node is None):
-                raise RuntimeError(
-                    "a view of a leaf Variable that requires grad is being used in an in-place operation."
-                )
+                raise leaf_error("a view of a leaf Variable")
         elif target.recorded and target.node is None:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            raise leaf_error("a leaf Variable")
     array = target.array
     if array.size and 0 in array.strides:
         for extent, stride in zip(array.shape, array.strides):
@@ -249,6 +258,8 @@ copy_slices: Final = CopySlicesClass()
 
 def rebase_history(target: TensorBase, node: Node) -> None:
     """Make ``node``, the newest in-place change of ``target``, its grad_fn; for a view, rewrite its base's history."""
+    if state.watching and node._code is None:
+        note_line(node)
     base = target.base
     if base is None:
         move_retained(target, node)
@@ -258,6 +269,8 @@ def rebase_history(target: TensorBase, node: Node) -> None:
         return
     size, strides, offset = geometry(target, base)
     slices: CopySlicesBase = copy_slices.cls()
+    if state.watching:
+        note_line(slices)
     slices.fn = node
     slices.size = size
     slices.strides = strides

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import version_error
+from livetape._tape.lines import note_line
 from livetape._tape.modes import is_recording, local, saved_hooks, set_grad, state
-from livetape._tape.record import note_line
 from livetape._tape.saved import Packed, connected, packed, run_unpack_hook
 from livetape._tape.tensor import (
     IN_FUNCTION,
@@ -474,7 +474,7 @@ def _rebase(ctx: Any, target: Any, nr: int) -> None:
         rebase_history(target, ctx)
     else:
         _connect(ctx, target, nr)
-    counter_of(target).value += 1
+    counter_of(target).bump()
 
 
 # ---------------------------------------------------------------- decorators

@@ -189,7 +189,7 @@ class VmapLevel(FunctionRules):
     def overwrite(self, target: Any, value: Any) -> Any:
         """Copy a value for one sample into all samples of a batched tensor."""
         copy_(self.opened(target)[0], value)
-        counter_of(target).value += 1
+        counter_of(target).bump()
         return target
 
     def finish(self, op: Any, args: tuple[Any, ...], out: Any, is_batch: bool) -> Any:
@@ -283,7 +283,7 @@ class VmapLevel(FunctionRules):
             record(op, self.own(tuple([before if a is target else a for a in args])), result)
             node = result.node
         copy_(inner, out)
-        counter_of(target).value += 1
+        counter_of(target).bump()
         if node is not None:
             rebase_history(target, node)
         return target
@@ -313,7 +313,7 @@ class VmapLevel(FunctionRules):
         view = self.intercept(op, args, {})
         target.array = view.array
         target._size = None
-        counter_of(target).value += 1
+        counter_of(target).bump()
         if view.node is not None and view.recorded:
             target.node, target.output_nr, target.recorded = view.node, 0, True
         if target.base is not None:

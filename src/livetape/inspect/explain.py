@@ -17,6 +17,7 @@ from livetape.inspect.tape import Kept, Tape, edge_to, is_freed, is_marked, kept
 from livetape.inspect.words import (
     Report,
     count_text,
+    cut_text,
     facts,
     is_finite,
     label,
@@ -179,8 +180,11 @@ class Inquiry:
             why = (
                 "no_grad() was on, or nothing it was computed from requires grad: the tape keeps none of such a result"
             )
+            cut = cut_text(self.loss)
             if twin is not None:
-                why = f"it shares its memory with {self.describe(twin)}: detached"
+                why = f"it shares its memory with {self.describe(twin)}: detached{' ' + cut if cut else ''}"
+            elif cut:
+                why = f"its history was cut {cut}"
             return Finding(
                 "loss not recorded",
                 ".grad is None: the loss itself does not require grad",
@@ -204,7 +208,7 @@ class Inquiry:
         if tensor.inference:
             return Finding(
                 "inference_mode",
-                f"{start}made in inference_mode()",
+                f"{start}made in inference_mode(){_at(tensor)}",
                 (),
                 "make it outside of inference_mode(), or take a clone() of it outside and requires_grad_()",
             )
@@ -221,8 +225,16 @@ class Inquiry:
             return Finding(
                 "detached",
                 f"{start}it does not require grad",
-                (f"it shares its memory with {self.describe(twin)}, as {how} gives it",),
+                (f"it shares its memory with {self.describe(twin)}, as {how} gives it{_at(tensor)}",),
                 "use the tensor itself instead of its detached twin",
+            )
+        cut = cut_text(tensor)
+        if cut:
+            return Finding(
+                "detached" if "by " in cut else "no_grad",
+                f"{start}it does not require grad",
+                (f"its history was cut {cut}",),
+                "do without that, if gradients are to flow through it",
             )
         if type(tensor).__name__ == "Parameter":
             return Finding(
@@ -275,7 +287,7 @@ class Inquiry:
                 return Finding(
                     "detached",
                     verdict,
-                    (f"{node_text(node)} used its memory without its history, as {how} gives it",),
+                    (f"{node_text(node)} used its memory without its history, as {how} gives it{_at(kept.tensor)}",),
                     "use the tensor itself in the forward",
                 )
         return self.cut_off(tensor, verdict)
@@ -293,7 +305,8 @@ class Inquiry:
                     "detached",
                     verdict,
                     (
-                        f"{node_text(node)} uses the result of {node_text(maker)} without its history: it was detached between",
+                        f"{node_text(node)} uses the result of {node_text(maker)} without its history: it was detached "
+                        + (_at(kept.tensor).strip() or "between"),
                     ),
                     "take the detach() away, if this tensor is to learn from this loss",
                 )
@@ -334,7 +347,11 @@ class Inquiry:
         """What the loss depends on, where detached tensors come in, and what the tape could show and does not."""
         found = [self.leaves_text()]
         marked = [(node, kept) for node, kept in self.constants if is_marked(kept.tensor)]
-        if marked:
+        cuts = [(node, kept, cut_text(kept.tensor)) for node, kept in self.constants]
+        told = [f"{node_text(node)} (its {kept.name}, cut {cut})" for node, kept, cut in cuts if cut]
+        if told:
+            found.append(f"what had a history once, and lost it, enters at {listed(told)}")
+        elif marked:
             shown = [f"{node_text(node)} (its {kept.name}, {shape_text(kept.array.shape)})" for node, kept in marked]
             found.append(f"what looks detached (it shares its version counter) enters at {listed(shown)}")
         return found + self.missing()
@@ -484,6 +501,12 @@ class Inquiry:
         found = [node for node in self.tape.above(vertex).values() if advice.is_gate(node)]
         found.sort(key=lambda node: int(node._sequence), reverse=True)
         return f"what may have stopped it: {listed([node_text(node) for node in found])}" if found else ""
+
+
+def _at(tensor: Any) -> str:
+    """The line at which a tensor lost its history, if that was recorded: " at file:line"."""
+    _, found, place = cut_text(tensor).rpartition(" at ")
+    return f" at {place}" if found else ""
 
 
 def _used_as_constant(node: Any, kept: Kept, verdict: str) -> Finding:

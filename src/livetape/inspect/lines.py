@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from livetape._tape import explain
+from livetape._tape import lines
 from livetape._tape.modes import state
 
 
@@ -35,4 +35,4 @@ class record_lines:
 
 def line_of(node: Any) -> str | None:
     """Where the program made a node, as "file:line", or None if that was not recorded."""
-    return explain.line_of(node) or None
+    return lines.line_of(node) or None

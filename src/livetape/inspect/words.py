@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape import explain
+from livetape._tape import lines
 from livetape._tape.tensor import shape_of
 from livetape._tape.views import CopySlicesBase
 from livetape.inspect.tape import Key, kept_by
@@ -73,11 +73,20 @@ def listed(parts: list[str], most: int = 3) -> str:
 
 def place_text(node: Any) -> str:
     """Where the program made a node, as "file:line" with the file as seen from here; empty if it was not recorded."""
-    where = explain.line_of(node)
+    where = lines.line_of(node)
     if not where and isinstance(node, CopySlicesBase) and node.fn is not None:
-        where = explain.line_of(node.fn)
-    if not where:
-        return ""
+        where = lines.line_of(node.fn)
+    return nearby(where) if where else ""
+
+
+def cut_text(tensor: Any) -> str:
+    """How a tensor lost its history and at which line, as "by detach() at file:line"; empty if that was not recorded."""
+    found = lines.cut_of(tensor)
+    return "" if found is None else f"{found[0]} at {nearby(found[1])}"
+
+
+def nearby(where: str) -> str:
+    """ "file:line" with the file as seen from here."""
     file, _, number = where.rpartition(":")
     if os.path.isabs(file):
         try:

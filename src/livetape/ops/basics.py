@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import noted
+from livetape._tape.lines import note_detached
 from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, primitives, rebase_history
@@ -70,6 +71,8 @@ def detach(input: Any) -> Any:
     if not input.inference:
         twin.version = counter_of(input)
     twin.inference = input.inference
+    if state.watching and (input.recorded or input.extras is not None):
+        note_detached(input, twin, "detach")
     return twin
 
 
@@ -281,7 +284,7 @@ def _copy_plain(self: Any, src: Any) -> Any:
         source = source.real
     node = COPY.node_for((self, src), self.dtype) if recording else None
     np.copyto(self.array, source, casting="unsafe")
-    counter_of(self).value += 1
+    counter_of(self).bump()
     if node is not None:
         if shape_of(src) != shape_of(self) or src.dtype is not self.dtype:
             node._metas = (None, (shape_of(src), src.dtype))

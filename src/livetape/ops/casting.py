@@ -9,6 +9,8 @@ import numpy as np
 
 from livetape import dtypes
 from livetape._tape.explain import noted
+from livetape._tape.lines import note_detached
+from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape._tape.views import needs_gradient
 from livetape.device import device as device_type
@@ -193,7 +195,10 @@ def set_data(input: Any, new: Any) -> None:
 
 def data_of(input: Any) -> Any:
     """The same memory with a version counter of its own (the getter of ``Tensor.data``)."""
-    return wrap(input.array, input.dtype, input._size)
+    twin = wrap(input.array, input.dtype, input._size)
+    if state.watching:
+        note_detached(input, twin, "data")
+    return twin
 
 
 FUNCTIONS = ["clone"]

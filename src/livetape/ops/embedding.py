@@ -102,7 +102,7 @@ def _renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -
     try:
         check_inplace(weight, False)
         kernels.renormalize(weight.array, indices.array, max_norm, norm_type)
-        counter_of(weight).value += 1
+        counter_of(weight).bump()
     finally:
         set_grad(before)
 

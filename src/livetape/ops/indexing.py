@@ -506,7 +506,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             except (IndexError, ValueError, TypeError, OverflowError):
                 pass  # the long way finds torch's words, or a way
             else:
-                counter_of(self).value += 1
+                counter_of(self).bump()
                 return
     value = _as_value(self, value)
     if index is Ellipsis:
@@ -546,7 +546,7 @@ def put_(target: Any, indices: Any, value: Any, accumulate: bool = False) -> Any
     if state.interposed == 0 and not (recording and (needs_gradient(target) or needs_gradient(value))):
         check_inplace(target, recording)
         write(target.array, [None if i is None else i.array for i in indices], value.array, accumulate)
-        counter_of(target).value += 1
+        counter_of(target).bump()
         return target
     return INDEX_PUT.inplace(target, indices, value, accumulate)
 

@@ -460,7 +460,7 @@ def instance_norm(
         for running, used in ((running_mean, mean), (running_var, var)):
             if running is not None:
                 running.array[...] = used.array.reshape(batch, channels).mean(axis=0)
-                counter_of(running).value += 1
+                counter_of(running).bump()
     return found.view(size)
 
 

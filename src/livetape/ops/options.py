@@ -174,7 +174,7 @@ def _into_out(name: str, array: Any, kind: dtype, out: Any) -> Any:
         out.array = np.empty(array.shape, out.dtype.np)
         out._size = None
     np.copyto(out.array, array, casting="unsafe")
-    counter_of(out).value += 1
+    counter_of(out).bump()
     return out
 
 

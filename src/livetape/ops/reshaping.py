@@ -41,7 +41,7 @@ def _change_plain(op: Any, values: tuple[Any, ...]) -> Any:
         op.save(node, values, (target,), 1)
     target.array = out
     target._size = None
-    counter_of(target).value += 1
+    counter_of(target).bump()
     if node is not None:
         move_retained(target, node)
         target.node = node
@@ -95,4 +95,4 @@ def _resize(self: Any, wanted: tuple[int, ...]) -> None:
         made[: min(count, kept.size)] = kept[:count]
         self.array = made.reshape(wanted)
     self._size = None
-    counter_of(self).value += 1
+    counter_of(self).bump()

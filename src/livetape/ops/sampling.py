@@ -355,7 +355,7 @@ def _fill(op: Any, self: Any, law: Any) -> Any:
         array[...] = law(array.shape, array.dtype)
     else:
         draw.fill(array, law((array.size,), array.dtype))
-    counter_of(self).value += 1
+    counter_of(self).bump()
     return self
 
 

@@ -245,7 +245,7 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
             target.array = np.empty(size, target.dtype.np)
             target._size = size
         np.copyto(target.array, result.array, casting="unsafe")
-        counter_of(target).value += 1
+        counter_of(target).bump()
     if isinstance(out, TensorBase):
         return out
     return type(found)(targets) if type(found) is tuple or not hasattr(found, "_fields") else type(found)(*targets)
