@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import copy
+import inspect
+import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import livetape as torch
@@ -69,3 +73,50 @@ def test_every_error_of_an_operation_is_noted(path):
         and not (isinstance(node.exc.func, ast.Name) and node.exc.func.id in {"noted", *UNNOTED})
     ]
     assert not bare, "\n".join(["write raise noted(...):", *bare])
+
+
+# ---------------------------------------------------------------- calls that Python itself refuses
+WRONG = [
+    (lambda: torch.cumsum(x), 'cumsum() missing 1 required positional arguments: "dim"'),
+    (lambda: x.index_select(), 'index_select() missing 2 required positional argument: "dim", "index"'),
+    (lambda: torch.linalg.inv(), 'linalg_inv() missing 1 required positional arguments: "A"'),
+    (lambda: x.exp(1), "TensorBase.exp() takes no arguments (1 given)"),
+    (lambda: x.exp(foo=1), "TensorBase.exp() takes no keyword arguments"),
+    (lambda: x.transpose(0, 1, 2), "transpose() takes 2 positional arguments but 3 were given"),
+    (lambda: torch.transpose(x, 0, 1, 2), "transpose() takes 3 positional arguments but 4 were given"),
+    (lambda: torch.exp(x, foo=1), "exp() got an unexpected keyword argument 'foo'"),
+    (
+        lambda: F.linear(x, np.ones((2, 3), np.float32)),
+        "linear(): argument 'weight' (position 2) must be Tensor, not numpy.ndarray",
+    ),
+    (lambda: torch.gather(x, 0, [1]), "gather(): argument 'index' (position 3) must be Tensor, not list"),
+    (lambda: x.gather(0, [1]), "gather(): argument 'index' (position 2) must be Tensor, not list"),
+    (lambda: x.gather(0, index=[1]), "gather(): argument 'index' must be Tensor, not list"),
+    (lambda: torch.stack([x, 2]), "expected Tensor as element 1 in argument 0, but got int"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_python_s_refusal_comes_in_torch_s_words(call, message):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value) == message
+    assert caught.value.__cause__ is None
+
+
+def test_a_program_s_own_mistake_is_not_reworded():
+    class Broken:
+        def __len__(self):
+            return len(self.missing)
+
+    with pytest.raises(AttributeError, match="'Broken' object has no attribute 'missing'"):
+        torch.tensor(0).new_tensor(Broken()) if len(Broken()) else None
+
+
+def test_a_public_function_is_its_function():
+    assert torch.sum.__name__ == "sum"
+    assert torch.sum.__doc__ == torch.sum.__wrapped__.__doc__
+    assert list(inspect.signature(torch.cumsum).parameters)[:2] == ["input", "dim"]
+    assert pickle.loads(pickle.dumps(torch.cumsum)) is torch.cumsum
+    assert copy.deepcopy(torch.cumsum) is torch.cumsum
+    assert torch.conv2d is F.conv2d

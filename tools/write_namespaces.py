@@ -71,7 +71,12 @@ def imports(origins: dict[str, tuple[str, str]]) -> list[str]:
 
 def listed(names: Any) -> list[str]:
     """An __all__."""
-    return ["__all__ = [", *[f'    "{name}",' for name in sorted(names)], "]"]
+    return enumerated("__all__", names)
+
+
+def enumerated(variable: str, names: Any) -> list[str]:
+    """A list of names."""
+    return [f"{variable} = [", *[f'    "{name}",' for name in sorted(names)], "]"]
 
 
 def functions(modules: dict[str, types.ModuleType]) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
@@ -133,7 +138,7 @@ def methods_file(modules: dict[str, types.ModuleType], names: set[str]) -> list[
         "from livetape.ops import (",
         *[f"    {f}," for f in sorted(whole)],
         ")",
-        *imports(single),
+        *imports(single | {"bind": ("boundary", "bind")}),
         "",
         "",
         "class Methods(Operators):",
@@ -141,6 +146,9 @@ def methods_file(modules: dict[str, types.ModuleType], names: set[str]) -> list[
         "",
         "    __slots__ = ()",
         *body,
+        "",
+        "",
+        "bind(Methods)",
     ]
 
 
@@ -159,10 +167,12 @@ def main() -> None:
             "",
             FUTURE,
             "",
-            *imports(everything),
+            *imports(everything | {"boundary": ("boundary", "boundary")}),
             "",
             "# What ``torch`` itself has; the rest belongs to ``torch.nn.functional``.",
             *listed(top),
+            "for _name in __all__:",
+            "    globals()[_name] = boundary(globals()[_name])",
         ],
         "methods.py": methods_file(modules, set(everything)),
         "nn/functional.py": [
@@ -173,9 +183,14 @@ def main() -> None:
             "from typing import Any",
             "",
             *[f"from livetape.nn.{module} import {', '.join(names)}" for module, names in COMPOSED.items()],
-            *imports(shared | functional),
+            *imports(shared | functional | {"boundary": ("boundary", "boundary")}),
             "",
             *listed({*shared, *functional, *(name for names in COMPOSED.values() for name in names)}),
+            "",
+            "# What torch's own code in Python defines answers a wrong call in Python's words.",
+            *enumerated("_BUILT_IN", shared),
+            "for _name in _BUILT_IN:",
+            "    globals()[_name] = boundary(globals()[_name])",
             "",
             "",
             "def __getattr__(name: str) -> Any:",

@@ -7,6 +7,7 @@ tensor([1., 2., 3., 4.])
 
 from __future__ import annotations
 
+from livetape.ops.boundary import boundary
 from livetape.ops.fft import (
     fft,
     fft2,
@@ -56,3 +57,5 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+for _name in __all__:
+    globals()[_name] = boundary(globals()[_name], "fft_" + _name)

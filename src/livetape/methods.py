@@ -41,6 +41,9 @@ from livetape.ops import (
     special,
     splitting,
 )
+from livetape.ops.boundary import (
+    bind,
+)
 from livetape.ops.diagonal import (
     diag,
     diag_embed,
@@ -640,3 +643,6 @@ class Methods(Operators):
     # ops/stft.py
     stft = stft
     istft = istft
+
+
+bind(Methods)

@@ -13,17 +13,27 @@ from livetape._tape.tensor import Node, TensorBase, VersionCounter, shape_of
 from livetape.dtypes import SCALAR_TYPE
 
 # Floors above the operations: an error below them names the operation that they called.
-ABOVE_OPERATIONS: Final = ("livetape.nn.modules", "livetape.optim", "livetape.cli", "livetape.distributions")
+ABOVE_OPERATIONS: Final = (
+    "livetape.ops.boundary",
+    "livetape.nn.modules",
+    "livetape.optim",
+    "livetape.cli",
+    "livetape.distributions",
+)
 
 CO_VARARGS: Final = 4  # as in the standard library's inspect, which is slow to import
 CO_VARKEYWORDS: Final = 8
+HEAP_TYPE: Final = 1 << 9  # a class made by a class statement
 
 E = TypeVar("E", bound=BaseException)
 
 
 def type_name(value: Any) -> str:
-    """The type of an argument as torch's messages name it."""
-    return type(value).__name__
+    """The type of an argument as torch's messages name it: those written in C with their module."""
+    kind = type(value)
+    if kind.__flags__ & HEAP_TYPE or kind.__module__ == "builtins":
+        return kind.__name__
+    return f"{kind.__module__}.{kind.__name__}"
 
 
 def argument_error(name: str, index: int, value: Any) -> TypeError:

@@ -74,6 +74,9 @@ from livetape.ops.arithmetic import (
 from livetape.ops.basics import (
     storage_offset,
 )
+from livetape.ops.boundary import (
+    boundary,
+)
 from livetape.ops.casting import (
     clone,
 )
@@ -1221,3 +1224,5 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+for _name in __all__:
+    globals()[_name] = boundary(globals()[_name])

@@ -9,7 +9,6 @@ from typing import Any
 
 from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
-from livetape.ops.calls import place
 
 
 def wrap_dim(dim: Any, ndim: int, name: str = "", argument: str = "dim", position: int = 1) -> int:
@@ -22,8 +21,8 @@ def wrap_dim(dim: Any, ndim: int, name: str = "", argument: str = "dim", positio
     """
     if type(dim) is not int:
         if not is_integer(dim):
-            where = place(argument, position)
-            raise noted(TypeError(f"{name}(): argument '{argument}'{where} must be int, not {type(dim).__name__}"))
+            where = f"argument '{argument}' (position {position})"
+            raise noted(TypeError(f"{name}(): {where} must be int, not {type(dim).__name__}"))
         dim = as_int(dim)
     limit = ndim or 1
     if 0 <= dim < limit:
@@ -47,10 +46,8 @@ def wrap_dims(dims: Any, ndim: int, name: str = "", argument: str = "dim", posit
         return (wrap_dim(dims, ndim),)
     if not isinstance(dims, (tuple, list)):
         if not is_integer(dims):
-            where = place(argument, position)
-            raise noted(
-                TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, not {type(dims).__name__}")
-            )
+            where = f"argument '{argument}' (position {position})"
+            raise noted(TypeError(f"{name}(): {where} must be tuple of ints, not {type(dims).__name__}"))
         return (wrap_dim(as_int(dims), ndim),)
     if all(type(dim) is int for dim in dims):
         whole = list(dims)
@@ -62,9 +59,9 @@ def wrap_dims(dims: Any, ndim: int, name: str = "", argument: str = "dim", posit
                 continue
             kind = type(dim).__name__
             if at == 0:
-                where = place(argument, position)
-                what = f"but found element of type {kind} at pos 0" if where else f"not {type(dims).__name__}"
-                raise noted(TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, {what}"))
+                where = f"argument '{argument}' (position {position})"
+                what = f"but found element of type {kind} at pos 0"
+                raise noted(TypeError(f"{name}(): {where} must be tuple of ints, {what}"))
             raise noted(
                 TypeError(
                     f"{name}(): argument '{argument}' failed to unpack the object at pos {at + 1} with error "

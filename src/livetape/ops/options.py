@@ -15,7 +15,6 @@ from livetape.dtypes import FLOAT, SCALAR_TYPE, boolean, complex128, default, dt
 from livetape.layout import layout as layout_type
 from livetape.layout import memory_format as format_type
 from livetape.layout import preserve_format, strided
-from livetape.ops.calls import place
 from livetape.ops.dims import as_int, is_integer
 
 NOT_DIFFERENTIABLE = "Only Tensors of floating point and complex dtype can require gradients"
@@ -43,9 +42,7 @@ def ints(name: str, args: tuple[Any, ...], given: Any = None, argument: str = "s
         if is_integer(given):
             return (as_int(given),)
         raise noted(
-            TypeError(
-                f"{name}(): argument '{argument}'{place(argument, 1)} must be tuple of ints, not {type(given).__name__}"
-            )
+            TypeError(f"{name}(): argument '{argument}' (position 1) must be tuple of ints, not {type(given).__name__}")
         )
     for value in given:
         if type(value) is not int:
@@ -64,10 +61,8 @@ def ints(name: str, args: tuple[Any, ...], given: Any = None, argument: str = "s
                 )
             )
         else:
-            where = place(argument, 1)
-            kind = type(given).__name__
-            what = f"but found element of type {type(value).__name__} at pos 0" if where else f"not {kind}"
-            raise noted(TypeError(f"{name}(): argument '{argument}'{where} must be tuple of ints, {what}"))
+            what = f"but found element of type {type(value).__name__} at pos 0"
+            raise noted(TypeError(f"{name}(): argument '{argument}' (position 1) must be tuple of ints, {what}"))
     return tuple(found)
 
 

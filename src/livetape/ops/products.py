@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error, note_call, noted
+from livetape._tape.explain import argument_error, note_call, noted, type_name
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.kernels import small
 from livetape.kernels.small import product
@@ -14,6 +14,7 @@ from livetape.ops import shape as shapes
 from livetape.ops.arithmetic import mul
 from livetape.ops.basics import sum_to
 from livetape.ops.table import into, row
+from livetape.thread_modes import casting
 
 _NAMES = {
     "uint8": "unsigned char",
@@ -564,6 +565,8 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
         raise noted(argument_error("matmul", 1, other))
     if not isinstance(input, TensorBase):
         raise noted(argument_error("matmul", 0, input))
+    if casting.threads and (autocast := casting.current()) is not None:
+        return autocast.lower(matmul, input, other)
     m, n = input.array.ndim, other.array.ndim
     if m == 2 and n == 2:
         return _mm(input, other)
@@ -634,8 +637,12 @@ def _check_bias(bias: Any, rows: int, weight: Any) -> None:
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``input @ weight.T + bias`` for input [..., in] and weight [out, in] (source: ``torch.nn.functional.linear``)."""
     if not isinstance(input, TensorBase):
-        raise noted(TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
+        raise noted(argument_error("linear", 0, input))
+    if casting.threads and (autocast := casting.current()) is not None:
+        return autocast.lower(linear, input, weight, bias)
     if input.dtype is not weight.dtype:
+        if not isinstance(weight, TensorBase):
+            raise noted(TypeError(f"linear(): argument 'weight' (position 2) must be Tensor, not {type_name(weight)}"))
         raise noted(
             _refused(
                 f"mat1 and mat2 must have the same dtype, but got {_SCALARS[input.dtype.name]} and "

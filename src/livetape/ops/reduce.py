@@ -13,7 +13,6 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, uint8
 from livetape.kernels import reductions as kernels
 from livetape.ops.basics import cast
-from livetape.ops.calls import place
 from livetape.ops.choose import dropped
 from livetape.ops.dims import is_integer, no_overload, numpy_names, reduced_size, reduction_dims, renamed, wrap_dim
 from livetape.ops.scan import products_of_others
@@ -77,9 +76,7 @@ def check_keepdim(name: str, keepdim: Any, position: int = 2) -> None:
     """Raise torch's error for a ``keepdim`` that is no bool."""
     if not isinstance(keepdim, bool):
         raise noted(
-            TypeError(
-                f"{name}(): argument 'keepdim'{place('keepdim', position)} must be bool, not {type(keepdim).__name__}"
-            )
+            TypeError(f"{name}(): argument 'keepdim' (position {position}) must be bool, not {type(keepdim).__name__}")
         )
 
 

@@ -102,14 +102,14 @@ def functional_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype:
     """`softmax` whose ``dim`` may be left out, with a warning (source: ``torch.nn.functional.softmax``)."""
     _of_tensor("softmax", input)
     dim = _chosen_dim("softmax", input, dim, _stacklevel)
-    return SOFTMAX.apply(_prepared("softmax", input, dim, dtype, -1))
+    return SOFTMAX.apply(_prepared("softmax", input, dim, dtype, 1))
 
 
 def functional_log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """`log_softmax` whose ``dim`` may be left out (source: ``torch.nn.functional.log_softmax``)."""
     _of_tensor("log_softmax", input)
     dim = _chosen_dim("log_softmax", input, dim, _stacklevel)
-    return LOG_SOFTMAX.apply(_prepared("log_softmax", input, dim, dtype, -1))
+    return LOG_SOFTMAX.apply(_prepared("log_softmax", input, dim, dtype, 1))
 
 
 def _check_negatable(input: Any) -> None:
@@ -122,7 +122,7 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     """`softmax` of ``-input`` (source: ``torch.nn.functional.softmin``)."""
     _check_negatable(input)
     dim = _chosen_dim("softmin", input, dim, _stacklevel)
-    return SOFTMAX.apply(_prepared("softmax", -input, dim, dtype, -1))
+    return SOFTMAX.apply(_prepared("softmax", -input, dim, dtype, 1))
 
 
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
@@ -134,7 +134,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     must_be_tensors("empty_like", input=logits)
     gumbels = -logits.detach().clone().exponential_().log()
-    soft = SOFTMAX.apply(_prepared("softmax", (logits + gumbels) / tau, dim, None, -1))
+    soft = SOFTMAX.apply(_prepared("softmax", (logits + gumbels) / tau, dim, None, 1))
     if not hard:
         return soft
     index = soft.max(dim, keepdim=True)[1]

@@ -12,7 +12,6 @@ from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
 from livetape.dtypes import COMPLEX, boolean, float32, float64
 from livetape.kernels import selection as kernels
 from livetape.ops.along import TAKE_ANY, put
-from livetape.ops.calls import place
 from livetape.ops.combine import lerp
 from livetape.ops.dims import as_int, is_integer, no_overload, numpy_names, wrap_dim
 from livetape.ops.reduce import check_tensor
@@ -131,7 +130,7 @@ def topk(input: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool =
         return into(out, topk, input, k, dim, largest, sorted)
     check_tensor("topk", input)
     if not is_integer(k):
-        raise noted(TypeError(f"topk(): argument 'k'{place('k', 1)} must be int, not {type(k).__name__}"))
+        raise noted(TypeError(f"topk(): argument 'k' (position 2) must be int, not {type(k).__name__}"))
     k = as_int(k)
     axis = wrap_dim(dim, input.array.ndim, "topk", "dim", 2)
     if not 0 <= k <= (shape_of(input)[axis] if shape_of(input) else 1):

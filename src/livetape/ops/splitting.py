@@ -9,7 +9,6 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import dtype
 from livetape.ops.basics import zeros
-from livetape.ops.calls import place
 from livetape.ops.dims import as_int, is_integer, no_overload, wrap_dim
 from livetape.ops.indexing import FULL, SLICE
 from livetape.ops.joining import CAT
@@ -165,9 +164,7 @@ def unsafe_chunk(input: Any, chunks: Any, dim: Any = 0) -> Any:
 
 def _chunked(even: Any, sized: Any, input: Any, chunks: Any, dim: Any) -> Any:
     if not is_integer(chunks):
-        raise noted(
-            TypeError(f"chunk(): argument 'chunks'{place('chunks', 1)} must be int, not {type(chunks).__name__}")
-        )
+        raise noted(TypeError(f"chunk(): argument 'chunks' (position 2) must be int, not {type(chunks).__name__}"))
     at = _dimension(input, dim, "chunk", "chunk expects at least a 1-dimensional tensor")
     count = as_int(chunks)
     if count <= 0:

@@ -1,0 +1,213 @@
+"""The public functions and methods: a wrong call of one gives torch's error, in torch's words.
+
+Python itself finds that an argument is missing or that a list has no `array`; its errors are put in torch's words
+here, where the call comes in from the program. Operations call each other without this. What an operation refuses
+itself, it words itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import types
+from collections.abc import Callable
+from typing import Any
+
+from livetape._tape.explain import noted, type_name
+from livetape._tape.tensor import TensorBase
+from livetape.kernels.compiled import native
+
+_MADE: dict[Any, Any] = {}
+_POSITION = re.compile(r"\w+\(\): argument '(\w+)'( \(position -?\d+\)) must be ")
+_NUMPY = {"dim": "axis", "keepdim": "keepdims"}
+
+
+class Boundary:
+    """A function of the public interface, which explains what was wrong with its arguments.
+
+    The twin of the class in C++, which is used where there is one.
+    """
+
+    __slots__ = ("__weakref__", "__wrapped__", "_explain")
+
+    def __init__(self, function: Callable[..., Any], explain: Callable[..., Exception]) -> None:
+        self.__wrapped__ = function
+        self._explain = explain
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self.__wrapped__(*args, **kwargs)
+        except (TypeError, AttributeError) as error:
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next  # without this frame
+            better = self._explain(self.__wrapped__, args, kwargs, error)
+            if better is error:
+                raise
+        raise better
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattribute__(self, name: str) -> Any:
+        own = object.__getattribute__
+        return own(self, name) if name in _OWN else getattr(own(self, "__wrapped__"), name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __reduce__(self) -> Any:
+        return boundary, (self.__wrapped__,)
+
+    def __copy__(self) -> Boundary:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Boundary:
+        return self
+
+
+_OWN = {"__call__", "__class__", "__copy__", "__deepcopy__", "__get__", "__reduce__", "__reduce_ex__", "__wrapped__"}
+_OWN.add("_explain")
+_checked = Boundary if native is None else native.Boundary
+
+
+def boundary(function: Any, name: str = "") -> Any:
+    """The public form of a Python function; always the same one for the same function.
+
+    name    what messages call it, if not by its own name
+    """
+    if not isinstance(function, types.FunctionType):
+        return function  # compiled rows check their arguments themselves
+    name = name or function.__name__
+    made = _MADE.get((function, name))
+    if made is None:
+        made = _MADE[function, name] = _checked(function, functools.partial(explained, name))
+    return made
+
+
+def method_boundary(function: Any, name: str) -> Any:
+    """The same for a method, whose first argument is the tensor that it is called on."""
+    if not isinstance(function, types.FunctionType):
+        return function
+    return _checked(function, functools.partial(explained, "." + name))
+
+
+def bind(owner: type) -> None:
+    """Put every function of a class behind a `method_boundary`."""
+    for name, function in list(vars(owner).items()):
+        if not name.startswith("__"):
+            setattr(owner, name, method_boundary(function, name))
+
+
+def explained(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Exception:
+    """Torch's error for Python's, or ``error`` itself.
+
+    name    what messages call the function; with a dot before it, it is a method
+    """
+    method = name.startswith(".")
+    name = name.lstrip(".")
+    code = _behind(function).__code__
+    if isinstance(error, AttributeError):
+        return _not_a_tensor(name, code, args, kwargs, error, method) or error
+    if not _began(error):
+        return _wrong_number(name, _behind(function), args, kwargs, method) or error
+    _count_as_called(code, args, kwargs, error, method)
+    return error
+
+
+def _began(error: Exception) -> bool:
+    """Whether the function ran, and not only one that hands all its arguments on."""
+    entry = error.__traceback__
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        if code.co_argcount or code.co_flags & 12 != 12:  # not *args, **kwargs
+            return True
+        entry = entry.tb_next
+    return False
+
+
+def _behind(function: Any) -> Any:
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
+def _not_a_tensor(
+    name: str, code: types.CodeType, args: tuple[Any, ...], kwargs: dict[str, Any], error: AttributeError, method: bool
+) -> Exception | None:
+    """The error for an argument that was used like a tensor and is none."""
+    value = error.obj
+    if isinstance(value, (TensorBase, types.ModuleType)) or (value is None and error.name is None):
+        return None
+    for index, given in enumerate(args):
+        if given is value and not (method and index == 0):
+            if index >= code.co_argcount:
+                return None
+            where = f" (position {index if method else index + 1})"
+            return _must_be_tensor(name, code.co_varnames[index], where, value)
+        if isinstance(given, (list, tuple)):
+            for at, element in enumerate(given):
+                if element is value:
+                    place = index - 1 if method else index
+                    text = f"expected Tensor as element {at} in argument {place}, but got {type_name(value)}"
+                    return noted(TypeError(text))
+    for key, given in kwargs.items():
+        if given is value:
+            return _must_be_tensor(name, key, "", value)
+    return None
+
+
+def _count_as_called(
+    code: types.CodeType, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception, method: bool
+) -> None:
+    """Correct the position of an argument in a message: methods do not count their tensor, names have no position."""
+    found = _POSITION.match(str(error))
+    if found is None:
+        return
+    argument, position = found.groups()
+    names = code.co_varnames[: code.co_argcount]
+    text = str(error)
+    if argument in kwargs or _NUMPY.get(argument) in kwargs:
+        given = kwargs.get(argument, kwargs.get(_NUMPY.get(argument, "")))
+        text = re.sub("but found element of type .* at pos 0", f"not {type_name(given)}", text.replace(position, ""))
+    elif argument in names or code.co_flags & 4:  # *args
+        index = names.index(argument) if argument in names else len(names)
+        if index < len(args):
+            text = text.replace(position, f" (position {index if method else index + 1})")
+    error.args = (text,)
+
+
+def _must_be_tensor(name: str, argument: str, where: str, value: Any) -> TypeError:
+    error = TypeError(f"{name}(): argument '{argument}'{where} must be Tensor, not {type_name(value)}")
+    hint = "torch.from_numpy(x) or torch.tensor(x)" if type_name(value) == "numpy.ndarray" else "torch.tensor(x)"
+    noted(error).add_note(f"livetape: {hint} makes a tensor of it.")
+    return error
+
+
+def _wrong_number(
+    name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], method: bool
+) -> Exception | None:
+    """The error for a call whose arguments do not fit the function's parameters."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    defaults = len(function.__defaults__ or ())
+    required = names[: len(names) - defaults]
+    first = 1 if method else 0
+    missing = [n for n in required[len(args) :] if n not in kwargs]
+    if missing:
+        plural = "s" if len(missing) == 1 else ""  # sic
+        shown = ", ".join([f'"{n}"' for n in missing])
+        return noted(TypeError(f"{name}() missing {len(missing)} required positional argument{plural}: {shown}"))
+    takes = len(names) - first
+    if method and takes == 0:
+        count = len(args) - first
+        given = "keyword arguments" if kwargs else f"arguments ({count} given)"
+        return noted(TypeError(f"TensorBase.{name}() takes no {given}"))
+    if len(args) > len(names):
+        low = len(required) - first
+        number = f"{takes}" if low == takes else f"from {low} to {takes}"
+        plural = "" if takes == 1 else "s"
+        were = "was" if len(args) - first == 1 else "were"
+        return noted(
+            TypeError(f"{name}() takes {number} positional argument{plural} but {len(args) - first} {were} given")
+        )
+    return None
