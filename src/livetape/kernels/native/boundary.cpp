@@ -2,9 +2,13 @@
 // arguments. In Python such a wrapper would cost as much as a small operation; here it costs a hundredth of one.
 // Its twin is in ops/boundary.py.
 
+#include "common.h"
+
 #include <structmember.h>
 
-#include "common.h"
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
 
 namespace native {
 namespace {
@@ -106,12 +110,13 @@ PyObject* reduced(PyObject* self, PyObject*) {
 
 PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
-PyMemberDef members[] = {{"__wrapped__", T_OBJECT, offsetof(Boundary, function), READONLY, nullptr}, {}};
+PyMemberDef members[] = {{"__wrapped__", T_OBJECT, offsetof(Boundary, function), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 
 PyMethodDef methods[] = {{"__reduce__", reduced, METH_NOARGS, nullptr},
                          {"__copy__", itself, METH_NOARGS, nullptr},
                          {"__deepcopy__", itself, METH_O, nullptr},
-                         {}};
+                         {nullptr, nullptr, 0, nullptr}};
 
 PyTypeObject boundary_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
