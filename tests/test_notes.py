@@ -25,7 +25,7 @@ CALLS = [
     (lambda: x @ x, "in mm(torch.float32[2, 3], torch.float32[2, 3])"),
     (lambda: x.cumsum(5), "in cumsum(input=torch.float32[2, 3], dim=5)"),
     (lambda: x.sum(9), "in sum(input=torch.float32[2, 3], dim=9"),
-    (lambda: x[5], "in __getitem__(self=torch.float32[2, 3], index=5)"),
+    (lambda: x[5], "(self=torch.float32[2, 3], index=5)"),
     (lambda: x.view(7), "in view(torch.float32[2, 3], 7)"),
     (lambda: torch.cat([x, torch.ones(4, 1)]), "in cat(tensors=[torch.float32[2, 3], torch.float32[4, 1]], dim=0)"),
     (lambda: torch.linalg.inv(x), "in inv(A=torch.float32[2, 3])"),
