@@ -87,6 +87,7 @@ from livetape.tensor import Tensor
 from livetape.threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
 from livetape.version import __version__
 
+import livetape.ops.aten  # isort: skip # as torch.ops.aten
 from livetape.ops import *  # isort: skip # torch's functions, listed in ops.__all__; last: `tensor` is one of them
 
 half, float, double = float16, float32, float64

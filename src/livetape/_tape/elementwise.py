@@ -275,34 +275,43 @@ class Elementwise(Op):
 
     def run_many(self, values: tuple[Any, ...]) -> TensorBase:
         """Run a row with three tensors, or with arguments that are no tensors."""
-        tensors: list[Any] = [values[at] for at in self.tensor_at]
         kind = self.common_dtype(values)
         try:
             out: Any = self.kernel(*self.prepared(values, kind))
         except ValueError:
-            raise binary_error(self.name, *tensors) from None
+            raise binary_error(self.name, *[values[at] for at in self.tensor_at]) from None
         if type(out) is not NDARRAY:
             out = np.asarray(out)
         result = wrap(out, boolean if self.promotes == TO_BOOL else kind, None)
+        self.record(values, (result,))
+        return result
+
+    def record(self, values: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+        result: TensorBase = results[0]
+        node = self.node_for(values, result.dtype)
+        if node is None:
+            if state.watching:
+                note_unrecorded(values, result)
+            return
+        result.node = node
+        result.recorded = True
         size = shape_of(result)
         differs = False
-        for t in tensors:
-            if isinstance(t, TensorBase) and (t.dtype is not kind or shape_of(t) != size):
-                differs = True
-        node = self.node_for(values, result.dtype)
-        if node is not None:
-            result.node = node
-            result.recorded = True
-            if differs:
-                node._metas = tuple([(shape_of(t), t.dtype) if isinstance(t, TensorBase) else None for t in tensors])
-            mask: i64 = 0
-            for i, edge in enumerate(node._edges):
-                if edge is not None:
-                    mask |= 1 << i
-            self.save(node, values, (result,), mask)
-        elif state.watching:
-            note_unrecorded(values, result)
-        return result
+        metas: list[Any] = []
+        for at in self.tensor_at:
+            t = values[at]
+            if isinstance(t, TensorBase):
+                differs = differs or t.dtype is not result.dtype or shape_of(t) != size
+                metas.append((shape_of(t), t.dtype))
+            else:
+                metas.append(None)
+        if differs:
+            node._metas = tuple(metas)
+        mask: i64 = 0
+        for i, edge in enumerate(node._edges):
+            if edge is not None:
+                mask |= 1 << i
+        self.save(node, values, (result,), mask)
 
     # ------------------------------------------------------------ in place
     def run_inplace(self, *values: Any) -> Any:

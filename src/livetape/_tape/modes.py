@@ -95,6 +95,17 @@ def remove_interposer(interposer: Any) -> None:
     local.interposers = rest
 
 
+def push_below(interposer: Any) -> None:
+    """Put an interposer below all others of this thread, where it sees the operations that are really run.
+
+    Only profilers are below it, see `watch`.
+    """
+    stack = local.interposers
+    watchers = tuple([i for i in stack if getattr(i, "watches", False)])
+    local.interposers = (*watchers, interposer, *[i for i in stack if i not in watchers])
+    state.interposed += 1
+
+
 def watch(recorder: Any) -> None:
     """Put a profiler below this thread's interposers, where it sees the operations that are really run."""
     local.recorder = recorder

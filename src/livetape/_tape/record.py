@@ -291,6 +291,15 @@ class Op:
             self.save(node, values, (result,), mask)
         return result
 
+    def record(self, values: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+        """Append a node for results that were not computed by `run`."""
+        if self.outputs == 1 and not self.listed:
+            self.record_one(values, results[0])
+            return
+        node = self.node_for(values, results[0].dtype)
+        if node is not None:
+            self.attach(node, values, results)
+
     def kept(self, plan: Plan, values: tuple[Any, ...], result: TensorBase) -> tuple[Any, ...]:
         """Node._saved in the plain case: nothing saved is a view or was ever changed, and no hooks pack it."""
         if plan.count == 1:

@@ -20,20 +20,11 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.autograd._dual import run_below
 from livetape.autograd._flops import flops_of
 from livetape.dtypes import C_NAME
+from livetape.ops.aten import name_of
 
 FORWARD, BACKWARD, USER = 0, 1, 7  # what a span is, by torch's numbers
 _clock = time.perf_counter_ns
 _TYPE_NAMES = {"long": "long int", "short": "short int", "unsigned long": "unsigned long int"}
-
-# Rows that torch knows under a name of their own.
-_NAMES = {
-    name: "aten::_" + name
-    for name in (
-        "conj euclidean_dist embedding_bag fft_c2c fft_c2r fft_r2c linalg_det linalg_eigh linalg_slogdet linalg_solve_ex "
-        "linalg_svd log_softmax log_softmax_backward_data prelu_kernel prelu_kernel_backward softmax softmax_backward_data "
-        "to_copy unique2 weight_norm_interface"
-    ).split()
-}
 
 
 class Span:
@@ -174,8 +165,7 @@ class Recorder:
     # ------------------------------------------------------------ as an interposer
     def intercept(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an operation and write down how long it took."""
-        name = _NAMES.get(op.name) or "aten::" + op.name
-        span = self.called(name + "_" if kwargs else name, args)
+        span = self.called("aten::" + name_of(op, bool(kwargs)), args)
         try:
             found = run_below(op, args, kwargs)
         finally:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.modes import is_recording
-from livetape._tape.record import TO_BOOL
 from livetape._tape.tensor import (
     DEFAULT,
     MULTI_OUTPUT,
@@ -21,7 +20,7 @@ from livetape._tape.tensor import (
 )
 from livetape._tape.views import check_inplace, needs_gradient, rebase_history
 from livetape.autograd._dual import KEY, run_below
-from livetape.dtypes import BOOL, of_numpy
+from livetape.dtypes import of_numpy
 from livetape.func._arrays import DATA, Batched, level_of, serials, shown
 from livetape.func._functions import FunctionRules
 from livetape.func._rules import expanded, run_batched
@@ -211,7 +210,7 @@ class VmapLevel(FunctionRules):
         result = wrap(array, out.dtype, None)
         if self.must_record(op, args):
             values = self.own(args)
-            record(op, values, result)
+            op.record(values, (result,))
         return result
 
     def array_of(self, inner: Any, is_batch: bool) -> Any:
@@ -280,7 +279,7 @@ class VmapLevel(FunctionRules):
         node = None
         if to_record:
             result = wrap(self.array_of(out, flags[0]), out.dtype, None)
-            record(op, self.own(tuple([before if a is target else a for a in args])), result)
+            op.record(self.own(tuple([before if a is target else a for a in args])), (result,))
             node = result.node
         copy_(inner, out)
         counter_of(target).bump()
@@ -352,31 +351,3 @@ def make_views(op: Any, values: tuple[Any, ...], arrays: list[Any]) -> tuple[Any
     if node is not None:
         op.attach(node, values, views)
     return views
-
-
-def record(op: Any, values: tuple[Any, ...], result: Any) -> None:
-    """Append a node for a single result that was not run by the row itself."""
-    if op.is_elementwise():
-        record_elementwise(op, values, result)
-    elif op.listed:
-        node = op.node_for(values, result.dtype)
-        if node is not None:
-            op.attach(node, values, (result,))
-    else:
-        op.record_one(values, result)
-
-
-def record_elementwise(op: Any, values: tuple[Any, ...], result: Any) -> None:
-    """Append a node for a result of an elementwise row that was not run by the row itself."""
-    node = op.node_for(values, result.dtype)
-    if node is None or op.promotes == TO_BOOL or result.dtype.category == BOOL:
-        return
-    result.node = node
-    result.recorded = True
-    tensors = [values[at] for at in op.tensor_at]
-    node._metas = tuple([(shape_of(t), t.dtype) if isinstance(t, TensorBase) else None for t in tensors])
-    mask = 0
-    for i, edge in enumerate(node._edges):
-        if edge is not None:
-            mask |= 1 << i
-    op.save(node, values, (result,), mask)

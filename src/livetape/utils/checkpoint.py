@@ -23,13 +23,23 @@ from livetape.autograd.graph import saved_tensors_hooks
 from livetape.gradients import backward
 from livetape.ops.basics import detach
 from livetape.random import fork_rng, get_rng_state, set_rng_state
+from livetape.utils._selective import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
+    "SAC_IGNORED_OPS",
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
