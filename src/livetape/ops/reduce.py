@@ -66,6 +66,16 @@ def kept(result: Any, size: Any, dim: Any, keepdim: bool) -> Any:
 
 
 # ---------------------------------------------------------------- arguments
+class _Ungiven:
+    """``dim`` left out: torch tells this from None, which counts all dimensions up."""
+
+    def __repr__(self) -> str:
+        return "None"
+
+
+UNGIVEN: Any = _Ungiven()
+
+
 def check_tensor(name: str, input: Any) -> None:
     """Raise torch's error for an input that is no tensor."""
     if not isinstance(input, TensorBase):
@@ -82,7 +92,7 @@ def check_keepdim(name: str, keepdim: Any, position: int = 2) -> None:
 
 def several(name: str, input: Any, dim: Any, *signatures: str) -> tuple[int, ...] | None:
     """The argument ``dim`` of a reduction that takes several: None for all, else a tuple."""
-    if dim is None:
+    if dim is None or dim is UNGIVEN:
         return None
     first = dim[0] if isinstance(dim, (tuple, list)) and dim else 0 if isinstance(dim, (tuple, list)) else dim
     if signatures and not is_integer(first):
@@ -138,7 +148,7 @@ SUM_DIM = row(
 
 
 def sum(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None, **names: Any
+    input: Any, dim: Any = UNGIVEN, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None, **names: Any
 ) -> Any:
     """The sum of all elements, or over ``dim``; integers and bool give int64 (source: ``torch.sum``).
 
@@ -147,7 +157,7 @@ def sum(
     tensor([2., 2., 2.])
     """
     if (
-        dim is None
+        dim is UNGIVEN
         and dtype is None
         and out is None
         and keepdim is False
@@ -158,10 +168,12 @@ def sum(
     if names:
         return sum(input, **_by_torch_names("sum", names, dim=dim, keepdim=keepdim, dtype=dtype, out=out))
     if out is not None:
-        return into(out, sum, input, dim, keepdim, dtype=dtype)
+        return into(out, sum, input, None if dim is UNGIVEN else dim, keepdim, dtype=dtype)
     check_tensor("sum", input)
     check_keepdim("sum", keepdim)
-    if dim is None and not keepdim:
+    if dim is UNGIVEN:
+        if keepdim:
+            raise noted(no_overload("sum", {"keepdim": keepdim}, *_SIGNATURES))
         return SUM_TYPED.apply((input, dtype))
     return SUM_DIM.apply((input, several("sum", input, dim, *_SIGNATURES), keepdim, dtype))
 
@@ -222,7 +234,7 @@ MEAN_DIM = row("mean", _mean_dim, node="MeanBackward1", key="mean.dim", linear=T
 
 
 def mean(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None, **names: Any
+    input: Any, dim: Any = UNGIVEN, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None, **names: Any
 ) -> Any:
     """The mean of all elements, or over ``dim``, of a floating point or complex tensor (source: ``torch.mean``).
 
@@ -231,7 +243,7 @@ def mean(
     tensor([1.5000, 3.5000])
     """
     if (
-        dim is None
+        dim is UNGIVEN
         and dtype is None
         and out is None
         and keepdim is False
@@ -253,9 +265,11 @@ def mean(
             )
         )
     if out is not None:
-        return into(out, mean, input, dim, keepdim, dtype=dtype)
+        return into(out, mean, input, None if dim is UNGIVEN else dim, keepdim, dtype=dtype)
     check_keepdim("mean", keepdim)
-    if dim is None and not keepdim:
+    if dim is UNGIVEN:
+        if keepdim:
+            raise noted(no_overload("mean", {"keepdim": keepdim}, *_SIGNATURES))
         return MEAN_TYPED.apply((input, dtype))
     return MEAN_DIM.apply((input, several("mean", input, dim, *_SIGNATURES), keepdim, dtype))
 
