@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from livetape.nn._lazy import lazy
+from livetape.nn._lazy import lazy as _lazy
 from livetape.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from livetape.optim.sgd import SGD
     from livetape.optim.sparse_adam import SparseAdam
 
-__getattr__, __dir__, __all__ = lazy(
+__getattr__, __dir__, __all__ = _lazy(
     __name__,
     {
         "adadelta": "Adadelta",

@@ -120,6 +120,7 @@ class LBFGS(Optimizer):
         moves = [_array(s) for s in state.get("old_stps") or ()]
         weights = [number(r) for r in state.get("ro") or ()]
         scale = number(state.get("H_diag"))
+        alphas = state.get("al")
         before = _array(state.get("prev_flat_grad"))
         loss_before = state.get("prev_loss")
 
@@ -143,9 +144,9 @@ class LBFGS(Optimizer):
                     moves.append(move)
                     weights.append(1.0 / curvature)
                     scale = curvature / change.dot(change)
-                direction = _newton_direction(
-                    grad, gradient_changes, moves, weights, scale, state, group["history_size"]
-                )
+                if alphas is None:
+                    alphas = [None] * group["history_size"]
+                direction = _newton_direction(grad, gradient_changes, moves, weights, scale, alphas)
             before = grad.copy()
             loss_before = loss
             t = min(1.0, 1.0 / np.abs(grad).sum()) * lr if state["n_iter"] == 1 else lr
@@ -192,6 +193,8 @@ class LBFGS(Optimizer):
         state["H_diag"] = scale if scale == 1 else ops.tensor(float(scale), dtype=state["d"].dtype)
         state["prev_flat_grad"] = from_array(before)
         state["prev_loss"] = loss_before
+        if alphas is not None:
+            state["al"] = [a if a is None or isinstance(a, Tensor) else from_array(np.asarray(a)) for a in alphas]
         return first_loss
 
 
@@ -214,11 +217,9 @@ def _newton_direction(
     moves: list[Array],
     weights: list[Any],
     scale: Any,
-    state: dict[str, Any],
-    history_size: int,
+    alphas: list[Any],
 ) -> Array:
-    """The approximate inverse Hessian times ``-grad``, by the two-loop recursion."""
-    alphas = state.setdefault("al", [None] * history_size)
+    """The approximate inverse Hessian times ``-grad``, by the two-loop recursion, which fills ``alphas``."""
     q = -grad
     for i in range(len(moves) - 1, -1, -1):
         alphas[i] = moves[i].dot(q) * weights[i]

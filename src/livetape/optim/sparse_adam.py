@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from livetape.optim.optimizer import Optimizer, check_betas, check_lr, evaluate
+from livetape.optim.optimizer import Optimizer, check_betas, evaluate
+from livetape.tensor import Tensor
 
 __all__ = ["SparseAdam"]
 
@@ -23,11 +24,24 @@ class SparseAdam(Optimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        check_lr(lr)
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not lr > 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        complex_params = [
+            [i, k]
+            for i, group in enumerate(self.param_groups)
+            for k, param in enumerate(group["params"])
+            if param.is_complex()
+        ]
+        if complex_params:
+            raise ValueError(
+                f"Complex params at indices {complex_params}: SparseAdam does not support complex parameters"
+            )
 
     def step(self, closure: Any = None) -> Any:
         """Raises RuntimeError if there is a gradient, since it is dense."""
