@@ -110,6 +110,7 @@ buffers.start()
 _PACKAGES = {
     "amp",
     "backends",
+    "cpu",
     "cuda",
     "distributed",
     "distributions",
@@ -141,8 +142,26 @@ _NAMES = {
     "set_compat": "compat",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
-    "is_autocast_enabled": "amp",
-    "get_autocast_dtype": "amp",
+    **dict.fromkeys(
+        (
+            "autocast_decrement_nesting",
+            "autocast_increment_nesting",
+            "clear_autocast_cache",
+            "get_autocast_cpu_dtype",
+            "get_autocast_dtype",
+            "get_autocast_gpu_dtype",
+            "is_autocast_cache_enabled",
+            "is_autocast_cpu_enabled",
+            "is_autocast_enabled",
+            "set_autocast_cache_enabled",
+            "set_autocast_cpu_dtype",
+            "set_autocast_cpu_enabled",
+            "set_autocast_dtype",
+            "set_autocast_enabled",
+            "set_autocast_gpu_dtype",
+        ),
+        "amp.switches",
+    ),
 }
 
 

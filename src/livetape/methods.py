@@ -5,6 +5,7 @@ from __future__ import annotations
 from livetape.operators import Operators
 from livetape.ops import (
     activation,
+    added_products,
     arithmetic,
     casting,
     choose,
@@ -12,6 +13,7 @@ from livetape.ops import (
     combining,
     compare,
     complexes,
+    contractions,
     copies,
     covariance,
     creation,
@@ -82,6 +84,18 @@ class Methods(Operators):
     relu_ = activation.relu_
     hardshrink = activation.hardshrink
     prelu = activation.prelu
+
+    # ops/added_products.py
+    addmm = added_products.addmm
+    addmm_ = added_products.addmm_
+    addmv = added_products.addmv
+    addmv_ = added_products.addmv_
+    addr = added_products.addr
+    addr_ = added_products.addr_
+    baddbmm = added_products.baddbmm
+    baddbmm_ = added_products.baddbmm_
+    addbmm = added_products.addbmm
+    addbmm_ = added_products.addbmm_
 
     # ops/arithmetic.py
     add = arithmetic.add
@@ -262,6 +276,10 @@ class Methods(Operators):
     is_neg = complexes.is_neg
     real = complexes.METHODS["real"]
     imag = complexes.METHODS["imag"]
+
+    # ops/contractions.py
+    inner = contractions.inner
+    kron = contractions.kron
 
     # ops/copies.py
     as_strided_scatter = copies.as_strided_scatter
@@ -468,20 +486,8 @@ class Methods(Operators):
     vdot = products.vdot
     outer = products.outer
     ger = products.ger
-    inner = products.inner
     bmm = products.bmm
-    addmm = products.addmm
-    addmm_ = products.addmm_
-    addmv = products.addmv
-    addmv_ = products.addmv_
-    addr = products.addr
-    addr_ = products.addr_
-    baddbmm = products.baddbmm
-    baddbmm_ = products.baddbmm_
-    addbmm = products.addbmm
-    addbmm_ = products.addbmm_
     matmul = products.matmul
-    kron = products.kron
 
     # ops/queries.py
     is_nonzero = queries.is_nonzero

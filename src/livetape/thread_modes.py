@@ -19,6 +19,7 @@ class ThreadModes(threading.local):
     saved_hooks_refused: str | None = None
     walk: Any = None  # the backward this thread is in
     recorder: Any = None  # the profiler that watches this thread
+    autocast: Any = None  # what this thread has set of autocast
 
 
 local = ThreadModes()
@@ -26,3 +27,22 @@ local = ThreadModes()
 profiled: list[Callable[[], None]] = []  # what is done when a profiler starts, so that it sees more than operations
 
 accumulating = threading.RLock()  # held while a leaf's .grad changes: walks in several threads may share a leaf
+
+
+class Casting:
+    """Whether an autocast is on, in any thread. A plain attribute: the functions that look at it cannot spare more."""
+
+    __slots__ = ("threads",)
+
+    def __init__(self) -> None:
+        self.threads = 0
+
+    def current(self) -> Any:
+        """The autocast that stands before this thread's operations, or None: see `livetape.amp`."""
+        for interposer in local.interposers:
+            if getattr(interposer, "casts", False):
+                return interposer
+        return None
+
+
+casting = Casting()

@@ -11,10 +11,10 @@ from livetape._tape.tensor import from_array, shape_of
 from livetape.dtypes import BOOL, uint8
 from livetape.func._arrays import dynamic_error
 from livetape.func._rules import SPECIAL, Rule, aligned, all_batches, broadcast, expanded, flat, loop, rank
+from livetape.ops.added_products import scaled
 from livetape.ops.arithmetic import mul
 from livetape.ops.basics import clone, clone_as, conj
 from livetape.ops.permuting import permute
-from livetape.ops.products import _scaled
 from livetape.ops.shape import reshape
 from livetape.ops.table import TABLE
 
@@ -297,10 +297,10 @@ def _add_product(op: Any, values: Any, flags: Any, size: int) -> Any:
         product = _product(name, left, right, [flags[1], flags[2]], size)
         if op.name == "addbmm":
             product = SUM_DIM.apply((product, (1,) if flags[1] or flags[2] else (0,), False, None))
-    product = _scaled(product, alpha)
+    product = scaled(product, alpha)
     if beta == 0:
         return product if flags[1] or flags[2] else expanded(product, size)
-    start = _scaled(start, beta)
+    start = scaled(start, beta)
     if flags[0]:
         start = spread_out(start, int(product.array.ndim) + (0 if flags[1] or flags[2] else 1))
     return start + product

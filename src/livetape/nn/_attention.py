@@ -7,9 +7,11 @@ import warnings
 from typing import Any
 
 from livetape import dtypes, ops
+from livetape.ops.autocasting import lower_in_autocast
 from livetape.tensor import Tensor
 
 
+@lower_in_autocast
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

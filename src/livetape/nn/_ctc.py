@@ -10,6 +10,7 @@ from livetape import ops
 from livetape._tape.tensor import from_array
 from livetape.autograd.function import Function
 from livetape.nn._reduction import get_enum
+from livetape.ops.autocasting import single_in_autocast
 from livetape.tensor import Tensor
 
 
@@ -109,6 +110,7 @@ class CtcLoss(Function):
 CtcLoss._backward_cls.__name__ = "CtcLossBackward0"  # type: ignore[attr-defined]
 
 
+@single_in_autocast
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from livetape import dtypes, ops
+from livetape.ops.autocasting import single_in_autocast
 from livetape.tensor import Tensor
 
 _DEFAULT = (
@@ -102,6 +103,7 @@ def _cubic_weights(t: Tensor) -> list[Tensor]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
+@single_in_autocast
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:

@@ -122,6 +122,10 @@ from livetape.ops.label_loss import (
     multilabel_margin_loss,
     soft_margin_loss,
 )
+from livetape.ops.linear import (
+    bilinear,
+    linear,
+)
 from livetape.ops.loss import (
     cross_entropy,
     huber_loss,
@@ -173,10 +177,6 @@ from livetape.ops.pooling import (
     max_pool2d_with_indices,
     max_pool3d,
     max_pool3d_with_indices,
-)
-from livetape.ops.products import (
-    bilinear,
-    linear,
 )
 from livetape.ops.softmax import (
     functional_log_softmax as log_softmax,

@@ -50,6 +50,13 @@ from livetape.ops.adaptive import (
     max_unpool2d,
     max_unpool3d,
 )
+from livetape.ops.added_products import (
+    addbmm,
+    addmm,
+    addmv,
+    addr,
+    baddbmm,
+)
 from livetape.ops.arithmetic import (
     add,
     div,
@@ -167,6 +174,11 @@ from livetape.ops.complexes import (
     resolve_neg,
     view_as_complex,
     view_as_real,
+)
+from livetape.ops.contractions import (
+    inner,
+    kron,
+    tensordot,
 )
 from livetape.ops.conv import (
     conv1d,
@@ -373,6 +385,10 @@ from livetape.ops.linalg import (
     svd,
     triangular_solve,
 )
+from livetape.ops.linear import (
+    bilinear,
+    linear,
+)
 from livetape.ops.loss import (
     cosine_similarity,
     cross_entropy,
@@ -526,23 +542,13 @@ from livetape.ops.pooling import (
     max_pool3d_with_indices,
 )
 from livetape.ops.products import (
-    addbmm,
-    addmm,
-    addmv,
-    addr,
-    baddbmm,
-    bilinear,
     bmm,
     dot,
     ger,
-    inner,
-    kron,
-    linear,
     matmul,
     mm,
     mv,
     outer,
-    tensordot,
     vdot,
 )
 from livetape.ops.queries import (

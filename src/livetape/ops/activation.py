@@ -11,6 +11,7 @@ from livetape.kernels import activation as kernels
 from livetape.kernels.select import refuse
 from livetape.kernels.small import quick
 from livetape.ops import smooth
+from livetape.ops.autocasting import brought_together
 from livetape.ops.basics import sum_to, zeros_like
 from livetape.ops.nodes import node_class
 from livetape.ops.table import elementwise, row
@@ -289,7 +290,7 @@ def prelu(input: Any, weight: Any) -> Any:
         raise noted(TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}"))
     weights: Any = weight
     kind, other = _tensor("prelu", input).dtype, weights.dtype
-    if kind is not other:
+    if kind is not other and not brought_together(input, weight):
         raise noted(
             RuntimeError(f"prelu: Type promoting not supported. Got {SCALAR_TYPE[kind]} and {SCALAR_TYPE[other]}")
         )

@@ -12,6 +12,7 @@ from livetape.dtypes import FLOAT, SCALAR_TYPE, int64
 from livetape.kernels import pooling as kernels
 from livetape.kernels.sampling import uniform
 from livetape.kernels.select import refuse
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.dims import as_int, is_integer
 from livetape.ops.pooling import AT_PLACES, PLACES_BACKWARD
 from livetape.ops.table import row
@@ -150,6 +151,7 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
     return _adaptive_avg(2, input, output_size)
 
 
+@single_in_autocast
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
     """(N, C, D, H, W) averaged to (N, C, *output_size) (source: ``torch.nn.functional.adaptive_avg_pool3d``)."""
     return _adaptive_avg(3, input, output_size)

@@ -9,6 +9,7 @@ import numpy as np
 from livetape._tape.explain import broadcast_error, note_call, noted
 from livetape._tape.tensor import DEFAULT, IN_FUNCTION, shape_of
 from livetape.dtypes import COMPLEX, SCALAR_TYPE, complex64, complex128, dtype, float16, float32, float64
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import conj, storage_offset, sum_to
 from livetape.ops.choose import where
 from livetape.ops.indexing import SELECT
@@ -69,6 +70,7 @@ def view_as_real(input: Any) -> Any:
     return _retyped(VIEW_AS_REAL.apply((input,)), input.dtype.to_real())
 
 
+@single_in_autocast
 def view_as_complex(input: Any) -> Any:
     """A view whose numbers' parts are the last dimension, of size 2 (source: ``torch.view_as_complex``)."""
     must_be_tensors("view_as_complex", input=input)
@@ -191,6 +193,7 @@ def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
     return COMPLEX_ROW.apply((real, imag))
 
 
+@single_in_autocast
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
     """Complex numbers of these absolute values and angles, in radians (source: ``torch.polar``)."""
     if out is not None:

@@ -8,6 +8,7 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import SCALAR_TYPE, boolean
 from livetape.kernels.select import refuse
+from livetape.ops.autocasting import brought_together
 from livetape.ops.dims import as_int, is_integer, no_overload
 
 _FORMS = (
@@ -185,9 +186,9 @@ def check_types(input: Any, weight: Any, bias: Any) -> None:
     kind = input.dtype
     if kind is boolean:
         raise noted(refuse("slow_conv2d_cpu", kind.np))
-    if bias is not None:
+    if bias is not None and not brought_together(input, bias):
         _refuse_bias(kind, bias)
-    if weight.dtype is not kind:
+    if weight.dtype is not kind and not brought_together(input, weight):
         if not (kind.is_floating_point or kind.is_complex):
             raise noted(RuntimeError(f"expected scalar type {SCALAR_TYPE[kind]} but found {SCALAR_TYPE[weight.dtype]}"))
         raise noted(

@@ -11,6 +11,7 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.kernels import matrices as kernels
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.complexes import real
 from livetape.ops.joining import cat
 from livetape.ops.matrices import (
@@ -68,6 +69,7 @@ def _cholesky(A: Any, upper: bool, label: str, name: str) -> Any:
     return CHOLESKY.apply((A, bool(upper), label))
 
 
+@single_in_autocast
 def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     """L with ``A = L @ L^H`` for positive definite matrices, of which one triangle is read; ``upper`` gives its adjoint.
 
@@ -83,6 +85,7 @@ def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     return _cholesky(input, upper, "linalg.cholesky", "linalg_cholesky")[0]
 
 
+@single_in_autocast
 def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """As `cholesky`, and 0 or the order of the first leading minor that is not positive.
 
@@ -139,6 +142,7 @@ def _qr_backward(grads: Any, result0: Any, result1: Any, mode: str) -> Any:
 QR = row("linalg_qr", _qr, batch="any", tensors="A", outputs=2, analytic=False, A=_qr_backward)
 
 
+@single_in_autocast
 def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     """Q and R with ``A = Q @ R``: Q has orthonormal columns and R is upper triangular (source: ``torch.linalg.qr``).
 
@@ -219,6 +223,7 @@ def _check_eigh(name: str, A: Any, UPLO: str) -> str:
     return letter
 
 
+@single_in_autocast
 def eigh(input: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """The real eigenvalues in rising order, and orthonormal eigenvectors, of symmetric (Hermitian) matrices.
 
@@ -234,6 +239,7 @@ def eigh(input: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     return return_types.linalg_eigh(EIGH.apply((input, _check_eigh("linalg_eigh", input, UPLO), True)))
 
 
+@single_in_autocast
 def eigvalsh(input: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """The eigenvalues of symmetric (Hermitian) matrices, see `eigh` (source: ``torch.linalg.eigvalsh``)."""
     if out is not None:
@@ -276,6 +282,7 @@ def _check_eig(label: str, A: Any) -> None:
         raise noted(unsupported("linalg_eig_out_cpu", A.array, ""))
 
 
+@single_in_autocast
 def eig(input: Any, *, out: Any = None) -> Any:
     """The eigenvalues and the eigenvectors of length 1, complex, of square matrices (source: ``torch.linalg.eig``)."""
     if out is not None:
@@ -284,6 +291,7 @@ def eig(input: Any, *, out: Any = None) -> Any:
     return return_types.linalg_eig(EIG.apply((input, True)))
 
 
+@single_in_autocast
 def eigvals(input: Any, *, out: Any = None) -> Any:
     """The complex eigenvalues of square matrices (source: ``torch.linalg.eigvals``)."""
     if out is not None:

@@ -13,6 +13,7 @@ from livetape._tape.explain import noted
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import FLOAT, SCALAR_TYPE
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.dims import wrap_dim
 from livetape.ops.distances import plain_norm
 from livetape.ops.loss_options import broadcast, reduce_loss, reduction_of
@@ -48,6 +49,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 
 
 # ---------------------------------------------------------------- likelihoods
+@single_in_autocast
 def kl_div(
     input: Any,
     target: Any,
@@ -78,6 +80,7 @@ def kl_div(
     return loss / input.array.shape[0] if reduction == "batchmean" and input.array.ndim else loss
 
 
+@single_in_autocast
 def poisson_nll_loss(
     input: Any,
     target: Any,
@@ -124,6 +127,7 @@ def gaussian_nll_loss(
 
 
 # ---------------------------------------------------------------- margins
+@single_in_autocast
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
@@ -140,6 +144,7 @@ def _where(condition: Any, values: Any) -> Any:
     return values.where(condition, values.new_zeros(()))
 
 
+@single_in_autocast
 def margin_ranking_loss(
     input1: Any,
     input2: Any,
@@ -161,6 +166,7 @@ def margin_ranking_loss(
     return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), how)
 
 
+@single_in_autocast
 def cosine_embedding_loss(
     input1: Any,
     input2: Any,
@@ -194,6 +200,7 @@ def cosine_embedding_loss(
     return reduce_loss(loss, how)
 
 
+@single_in_autocast
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,

@@ -13,6 +13,7 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean
 from livetape.kernels import distances as kernels
 from livetape.kernels.reductions import vector_norm as norm_kernel
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import conj, sum_to
 from livetape.ops.choose import dropped, where
 from livetape.ops.complexes import real
@@ -77,6 +78,7 @@ EUCLIDEAN.joint("x1 x2", _euclidean_backward)
 _MODES = {"use_mm_for_euclid_dist_if_necessary": 0, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
 
 
+@single_in_autocast
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """The p-norm distances of all rows of x1, [..., n, d], from all of x2, [..., m, d] (source: ``torch.cdist``).
 

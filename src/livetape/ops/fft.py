@@ -10,6 +10,7 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, complex64, complex128, default, float32, of_numpy
 from livetape.kernels import fft as kernels
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import cast, conj
 from livetape.ops.complexes import conj_physical, real
 from livetape.ops.dims import as_int, is_integer, wrap_dim
@@ -160,6 +161,7 @@ def _c2c(name: str, x: Any, n: Any, dim: Any, norm: Any, forward: bool) -> Any:
     return found if forward else conj(found)
 
 
+@single_in_autocast
 def fft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Any:
     """The discrete Fourier transform along ``dim``, of ``n`` points (source: ``torch.fft.fft``).
 
@@ -174,6 +176,7 @@ def fft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any 
     return _c2c("fft_fft", input, n, dim, norm, True)
 
 
+@single_in_autocast
 def ifft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Any:
     """The inverse of `fft` (source: ``torch.fft.ifft``)."""
     if out is not None:
@@ -201,6 +204,7 @@ def _r2c(name: str, x: Any, n: Any, dim: Any, norm: Any, forward: bool) -> Any:
     return found if forward else conj(found)
 
 
+@single_in_autocast
 def rfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Any:
     """The half of `fft` for real input from which the other half follows: n // 2 + 1 numbers (source: ``torch.fft.rfft``).
 
@@ -213,6 +217,7 @@ def rfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any
     return _r2c("fft_rfft", input, n, dim, norm, True)
 
 
+@single_in_autocast
 def ihfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Any:
     """The inverse of `hfft` (source: ``torch.fft.ihfft``)."""
     if out is not None:
@@ -231,6 +236,7 @@ def _c2r(name: str, x: Any, n: Any, dim: Any, norm: Any, forward: bool) -> Any:
     return C2R.apply((conj(x) if forward else x, (axis,), scale, size))
 
 
+@single_in_autocast
 def irfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Any:
     """The inverse of `rfft`, of ``n`` points, by default an even number (source: ``torch.fft.irfft``)."""
     if out is not None:
@@ -238,6 +244,7 @@ def irfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: An
     return _c2r("fft_irfft", input, n, dim, norm, False)
 
 
+@single_in_autocast
 def hfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Any:
     """The transform of a signal whose half is given, the other half its mirrored conjugate: real numbers.
 
@@ -258,6 +265,7 @@ def _c2c_n(name: str, x: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any
     return C2C.apply((_resized(x, dims, sizes), dims, _norm(norm, forward), forward))
 
 
+@single_in_autocast
 def fftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Any:
     """`fft` along several dimensions, by default all (source: ``torch.fft.fftn``)."""
     if out is not None:
@@ -265,6 +273,7 @@ def fftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: A
     return _c2c_n("fft_fftn", input, s, dim, norm, True)
 
 
+@single_in_autocast
 def ifftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Any:
     """The inverse of `fftn` (source: ``torch.fft.ifftn``)."""
     if out is not None:
@@ -277,6 +286,7 @@ def _need_axes(name: str, dims: Any) -> None:
         raise noted(RuntimeError(f"{name[4:]} must transform at least one axis"))
 
 
+@single_in_autocast
 def rfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Any:
     """`fftn` of real input, a half of the last dimension (source: ``torch.fft.rfftn``)."""
     if out is not None:
@@ -305,6 +315,7 @@ def _c2r_arguments(name: str, x: Any, s: Any, dim: Any) -> tuple[Any, tuple[int,
     return _resized(_promoted(x, True), dims, [*sizes[:-1], full // 2 + 1]), dims, full
 
 
+@single_in_autocast
 def irfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Any:
     """The inverse of `rfftn` (source: ``torch.fft.irfftn``)."""
     if out is not None:
@@ -342,21 +353,25 @@ def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out:
     return C2C.apply((conj_physical(half), dims[:-1], scale, False))
 
 
+@single_in_autocast
 def fft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None, *, out: Any = None) -> Any:
     """`fft` along two dimensions (source: ``torch.fft.fft2``)."""
     return fftn(input, s, dim, norm, out=out)
 
 
+@single_in_autocast
 def ifft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None, *, out: Any = None) -> Any:
     """The inverse of `fft2` (source: ``torch.fft.ifft2``)."""
     return ifftn(input, s, dim, norm, out=out)
 
 
+@single_in_autocast
 def rfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None, *, out: Any = None) -> Any:
     """`rfftn` along two dimensions (source: ``torch.fft.rfft2``)."""
     return rfftn(input, s, dim, norm, out=out)
 
 
+@single_in_autocast
 def irfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None, *, out: Any = None) -> Any:
     """The inverse of `rfft2` (source: ``torch.fft.irfft2``)."""
     return irfftn(input, s, dim, norm, out=out)

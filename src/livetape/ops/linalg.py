@@ -15,6 +15,7 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of, wrap
 from livetape.ops import decompositions, determinants, matrix_functions, singular, solving
 from livetape.ops import lu_factors as factors
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.dims import as_int, is_integer
 from livetape.ops.distances import plain_norm
 from livetape.ops.matrices import mH, need, need_kernel, need_square
@@ -57,6 +58,7 @@ def slogdet(input: Any) -> Any:
     return return_types.slogdet(determinants.sign_and_log("linalg.slogdet", input))
 
 
+@single_in_autocast
 def inverse(input: Any, *, out: Any = None) -> Any:
     """The inverses of square matrices (source: ``torch.inverse``).
 
@@ -69,6 +71,7 @@ def inverse(input: Any, *, out: Any = None) -> Any:
     return solving.inv(input, out=out)
 
 
+@single_in_autocast
 def pinverse(input: Any, rcond: Any = 1e-15) -> Any:
     """The pseudoinverses of matrices (source: ``torch.pinverse``)."""
     need("pinverse", "input", input)
@@ -76,6 +79,7 @@ def pinverse(input: Any, rcond: Any = 1e-15) -> Any:
 
 
 # ---------------------------------------------------------------- decompositions
+@single_in_autocast
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """Cholesky factors, see `livetape.linalg.cholesky` (source: ``torch.cholesky``)."""
     if out is not None:
@@ -96,6 +100,7 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     return decompositions.CHOLESKY_OLD.apply((input, bool(upper)))
 
 
+@single_in_autocast
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """Q and R, see `livetape.linalg.qr`; ``some`` is its mode "reduced", else "complete" (source: ``torch.qr``)."""
     if out is not None:
@@ -115,6 +120,7 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     return return_types.qr(decompositions.q_and_r(input, "reduced" if some else "complete"))
 
 
+@single_in_autocast
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V with ``A = U @ diag(S) @ V^H``, see `livetape.linalg.svd` (source: ``torch.svd``)."""
     if out is not None:
@@ -161,6 +167,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     return return_types._lu_with_info(found) if get_infos else tuple(found[:2])
 
 
+@single_in_autocast
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """As `livetape.linalg.lu_solve`, with the right-hand sides first (source: ``torch.lu_solve``)."""
     if out is not None:
@@ -177,6 +184,7 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     return factors.lu_solve(LU_data, LU_pivots, b)
 
 
+@single_in_autocast
 def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
 ) -> Any:

@@ -13,9 +13,11 @@ from livetape.dtypes import FLOAT, SCALAR_TYPE, int64, uint8
 from livetape.kernels import loss as kernels
 from livetape.kernels.loss import MEAN, NONE, SUM
 from livetape.ops import distance_loss, label_loss
+from livetape.ops.autocasting import brought_together
 from livetape.ops.loss_options import broadcast, collapsed, count, reduce_loss, reduction_of, refuse_gradient, share
 from livetape.ops.softmax import LOG_SOFTMAX
 from livetape.ops.table import elementwise, row
+from livetape.thread_modes import casting
 
 # torch's own functions divide and multiply by numbers where a program would by tensors: other nodes
 DIV_NUMBER = elementwise(
@@ -129,7 +131,7 @@ def _check_weight(input: Any, weight: Any, classes: int) -> None:
                 f"weight tensor of shape: {list(weight.array.shape)}"
             )
         )
-    if weight.dtype is not input.dtype:
+    if weight.dtype is not input.dtype and not brought_together(input, weight):
         raise noted(
             RuntimeError(f"expected scalar type {SCALAR_TYPE[input.dtype]} but found {SCALAR_TYPE[weight.dtype]}")
         )
@@ -183,6 +185,10 @@ def cross_entropy(
     tensor(1.3863)
     """
     how = reduction_of(reduction, size_average, reduce)
+    if casting.threads and (autocast := casting.current()) is not None:
+        return autocast.single(
+            cross_entropy, input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing
+        )
     if not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
         name, position, value = ("target", 2, target) if isinstance(input, TensorBase) else ("input", 1, input)
         raise noted(
@@ -388,6 +394,8 @@ def l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
 ) -> Any:
     """The absolute difference (source: ``torch.nn.functional.l1_loss``)."""
+    if casting.threads and (autocast := casting.current()) is not None:
+        return autocast.single(l1_loss, input, target, size_average, reduce, reduction, weight)
     x, y = _same_shape(input, target)
     how = reduction_of(reduction, size_average, reduce)
     loss = (x - y).abs()
@@ -401,6 +409,8 @@ def smooth_l1_loss(
 
     Source: ``torch.nn.functional.smooth_l1_loss``.
     """
+    if casting.threads and (autocast := casting.current()) is not None:
+        return autocast.single(smooth_l1_loss, input, target, size_average, reduce, reduction, beta)
     x, y = _same_shape(input, target)
     how = reduction_of(reduction, size_average, reduce)
     if beta == 0:

@@ -13,12 +13,13 @@ from livetape._tape.tensor import shape_of
 from livetape.dtypes import BOOL, FLOAT, SCALAR_TYPE
 from livetape.kernels import matrices as kernels
 from livetape.ops import shape as shapes
+from livetape.ops.autocasting import brought_together, lower_in_autocast, single_in_autocast
 from livetape.ops.basics import clone, conj, copy_, sum_to
 from livetape.ops.diagonal import diagonal as _diagonal
 from livetape.ops.dims import as_int, is_integer, wrap_dim
 from livetape.ops.joining import cat
 from livetape.ops.matrices import identity_like, mT, need, need_broadcast, need_square, same_dtype
-from livetape.ops.products import VDOT, _check_vectors, matmul, mm
+from livetape.ops.products import VDOT, check_vectors, matmul, mm
 from livetape.ops.refuse import CXX_NAME, unsupported
 from livetape.ops.scan import cumprod
 from livetape.ops.solving import INVERSE, inv, solve
@@ -132,7 +133,7 @@ def _check_chain(chain: list[Any]) -> None:
             raise noted(RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {one.array.ndim}D"))
     kind = chain[0].dtype
     for i, one in enumerate(chain[1:], 1):
-        if one.dtype is not kind:
+        if one.dtype is not kind and not brought_together(chain[0], one):
             shown = [CXX_NAME.get(k.name, k.name) for k in (kind, one.dtype)]
             raise noted(
                 RuntimeError(
@@ -224,6 +225,7 @@ def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
     return CROSS.apply((input, other, axis))
 
 
+@lower_in_autocast
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """The inner products of vectors along ``dim``, those of x conjugated (source: ``torch.linalg.vecdot``)."""
     if out is not None:
@@ -238,7 +240,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
         )
     same_dtype("linalg.vecdot", "x", x, "y", y)
     if x.array.ndim == 1 and y.array.ndim == 1:
-        _check_vectors(x, y)
+        check_vectors(x, y)
         return VDOT.apply((x, y))
     return (conj(x) * y).sum(dim)
 
@@ -269,6 +271,7 @@ def vander(x: Any, *, N: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- systems of higher dimension
+@single_in_autocast
 def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse with respect to ``tensordot`` over the first ``ind`` dimensions (source: ``torch.linalg.tensorinv``)."""
     if out is not None:
@@ -291,6 +294,7 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
     return shapes.reshape(found, *size[ind:], *size[:ind])
 
 
+@single_in_autocast
 def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
     """X with ``tensordot(A, X, X.ndim) = B`` (source: ``torch.linalg.tensorsolve``)."""
     if out is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean, dtype, of_numpy, promote_types
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import cast
 from livetape.ops.dims import is_integer, wrap_dim
 from livetape.ops.extremes import amax, amin
@@ -150,6 +151,7 @@ def norm(
 
 
 # ---------------------------------------------------------------- condition numbers
+@single_in_autocast
 def cond(input: Any, p: Any = None, *, out: Any = None) -> Any:
     """The condition numbers of matrices with respect to a matrix norm (source: ``torch.linalg.cond``).
 

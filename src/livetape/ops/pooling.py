@@ -13,6 +13,7 @@ from livetape.ops.activation import RELU
 from livetape.ops.basics import detach
 from livetape.ops.dims import as_int, is_integer
 from livetape.ops.table import row
+from livetape.thread_modes import casting
 
 # ---------------------------------------------------------------- the rows
 PLACES_BACKWARD = row(
@@ -293,6 +294,8 @@ def max_pool3d(
     return_indices: bool = False,
 ) -> Any:
     """The largest value of each window of (N, C, D, H, W) (source: ``torch.nn.functional.max_pool3d``)."""
+    if casting.threads and not return_indices and (autocast := casting.current()) is not None:
+        return autocast.single(max_pool3d, input, kernel_size, stride, padding, dilation, ceil_mode)
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 

@@ -11,6 +11,7 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import SCALAR_TYPE, boolean
 from livetape.kernels import reflectors as kernels
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import conj, sum_to
 from livetape.ops.joining import stack
 from livetape.ops.matrices import constant, mH, need, need_kernel
@@ -130,6 +131,7 @@ def _check_reflections(label: str, input: Any, tau: Any) -> None:
         )
 
 
+@single_in_autocast
 def householder_product(input: Any, tau: Any, *, out: Any = None) -> Any:
     """The first columns of ``H_1 ... H_k`` with ``H_i = I - tau_i v_i v_i^H``, the v_i packed below the diagonal.
 
@@ -158,11 +160,13 @@ def householder_product(input: Any, tau: Any, *, out: Any = None) -> Any:
     return HOUSEHOLDER.apply((input, tau))
 
 
+@single_in_autocast
 def orgqr(input: Any, tau: Any) -> Any:
     """The older name of `householder_product` (source: ``torch.orgqr``)."""
     return householder_product(input, tau)
 
 
+@single_in_autocast
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
     """``Q @ other`` (``other @ Q`` if not ``left``) for the square product Q of reflections, or for its adjoint.
 
@@ -209,6 +213,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     return ORMQR.apply((input, tau, other, bool(left), bool(transpose)))
 
 
+@single_in_autocast
 def geqrf(input: Any, *, out: Any = None) -> Any:
     """The QR decomposition as packed reflections with R above them, and their factors (source: ``torch.geqrf``)."""
     if out is not None:

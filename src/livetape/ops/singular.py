@@ -11,6 +11,7 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.kernels import matrices as kernels
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import detach
 from livetape.ops.dims import no_overload
 from livetape.ops.matrices import (
@@ -100,6 +101,7 @@ def check_svd(A: Any) -> None:
     need_float("linalg.svd", A, "linalg_svd_cpu")
 
 
+@single_in_autocast
 def svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: Any = None) -> Any:
     """U, S and V^H with ``A = U @ diag(S) @ V^H``, the singular values S in falling order (source: ``torch.linalg.svd``).
 
@@ -127,6 +129,7 @@ def _check_driver(name: str, driver: Any) -> None:
         )
 
 
+@single_in_autocast
 def svdvals(A: Any, *, driver: Any = None, out: Any = None) -> Any:
     """The singular values of matrices in falling order (source: ``torch.linalg.svdvals``)."""
     if out is not None:
@@ -229,6 +232,7 @@ RANK = row(
 )
 
 
+@single_in_autocast
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Any:
@@ -281,6 +285,7 @@ LSTSQ = row("linalg_lstsq", _lstsq, tensors="self b", outputs=4, analytic=False)
 LSTSQ.joint("self b", _lstsq_backward)
 
 
+@single_in_autocast
 def lstsq(input: Any, B: Any, rcond: Any = None, *, driver: Any = None, out: Any = None) -> Any:
     """X of least norm with the least ``|input @ X - B|`` (source: ``torch.linalg.lstsq``).
 

@@ -12,6 +12,7 @@ from livetape._tape.tensor import shape_of
 from livetape.dtypes import SCALAR_TYPE
 from livetape.kernels import matrices as kernels
 from livetape.kernels.triangular import solve_triangular as triangular_kernel
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import conj, sum_to
 from livetape.ops.matrices import (
     mH,
@@ -47,6 +48,7 @@ def _inverse(A: Any, label: str, name: str, argument: str = "A") -> Any:
     return INVERSE.apply((A, label))
 
 
+@single_in_autocast
 def inv(A: Any, *, out: Any = None) -> Any:
     """The inverses of square matrices; a _LinAlgError where there is none (source: ``torch.linalg.inv``).
 
@@ -73,6 +75,7 @@ def _check_out(label: str, A: Any, out: Any) -> None:
         raise noted(RuntimeError(f"Expected out tensor to have dtype {want}, but got {have} instead"))
 
 
+@single_in_autocast
 def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     """The inverses, and 0 or the place of the first zero pivot (source: ``torch.linalg.inv_ex``)."""
     if out is not None:
@@ -147,6 +150,7 @@ def need_pair(label: str, a: Any, b: Any, left: bool, vector: bool = False) -> N
     need_broadcast(b[:-2], a[:-2])
 
 
+@single_in_autocast
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """X with ``A @ X = B``, or ``X @ A = B`` if not ``left`` (source: ``torch.linalg.solve``).
 
@@ -262,6 +266,7 @@ TRIANGULAR_SOLVE = row(
 TRIANGULAR_SOLVE.joint("self A", _triangular_solve_backward)
 
 
+@single_in_autocast
 def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
 ) -> Any:
@@ -328,6 +333,7 @@ CHOLESKY_SOLVE = row(
 CHOLESKY_SOLVE.joint("self input2", _cholesky_solve_backward)
 
 
+@single_in_autocast
 def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """X with ``A @ X = B`` from the Cholesky factor of A (source: ``torch.cholesky_solve``)."""
     if out is not None:
@@ -357,6 +363,7 @@ CHOLESKY_INVERSE = row(
 )
 
 
+@single_in_autocast
 def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The inverse of a matrix from its Cholesky factor (source: ``torch.cholesky_inverse``)."""
     if out is not None:

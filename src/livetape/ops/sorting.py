@@ -12,6 +12,7 @@ from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
 from livetape.dtypes import COMPLEX, boolean, float32, float64
 from livetape.kernels import selection as kernels
 from livetape.ops.along import TAKE_ANY, put
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.combine import lerp
 from livetape.ops.dims import as_int, is_integer, no_overload, numpy_names, wrap_dim
 from livetape.ops.reduce import check_tensor
@@ -222,6 +223,7 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
 
 
 @numpy_names
+@single_in_autocast
 def quantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
 ) -> Any:
@@ -237,6 +239,7 @@ def quantile(
 
 
 @numpy_names
+@single_in_autocast
 def nanquantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
 ) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
+from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import as_strided
 from livetape.ops.complexes import view_as_real
 from livetape.ops.fft import C2C, C2R, R2C
@@ -50,6 +51,7 @@ def _centred(window: Any, n_fft: int, win_length: int, like: Any) -> Any:
 
 
 # ---------------------------------------------------------------- spectra
+@single_in_autocast
 def stft(
     input: Any,
     n_fft: int,

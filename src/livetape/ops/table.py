@@ -21,6 +21,7 @@ from livetape._tape.tensor import TensorBase, counter_of, shape_of
 from livetape._tape.views import check_inplace, needs_gradient
 from livetape.dtypes import SCALAR_TYPE, can_cast
 from livetape.ops.nodes import node_class
+from livetape.thread_modes import casting
 
 TABLE: dict[str, Op] = {}
 LINEAR: dict[Op, bool | str] = {}  # of the rows that declare it: see `row`
@@ -215,12 +216,15 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
         for target in targets:
             if target.inference:
                 check_inplace(target, False)
-    before = local.grad
+    before, stack = local.grad, local.interposers
     set_grad(False)
+    if casting.threads:  # autocast leaves functions with out= alone
+        local.interposers = tuple([i for i in stack if i is not casting.current()])
     try:
         found = function(*args, **kwargs)
     finally:
         set_grad(before)
+        local.interposers = stack
     results = (found,) if isinstance(found, TensorBase) else tuple(found)
     for target, result in zip(targets, results):
         if not can_cast(result.dtype, target.dtype):
