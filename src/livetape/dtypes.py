@@ -200,12 +200,21 @@ def _promote(a: dtype, b: dtype) -> dtype | None:
 _TABLE = [[_promote(a, b) for b in ALL] for a in ALL]
 
 
-def promote_types(type1: dtype, type2: dtype) -> dtype:
+def _no_dtype(name: str, arguments: tuple[str, str], values: tuple[Any, Any]) -> TypeError:
+    """Torch's error for an argument that is no dtype."""
+    at = 1 if isinstance(values[0], dtype) else 0
+    kind = type(values[at]).__name__
+    return TypeError(f"{name}(): argument '{arguments[at]}' (position {at + 1}) must be torch.dtype, not {kind}")
+
+
+def promote_types(type1: Any, type2: Any) -> dtype:
     """The smallest type that holds both, by torch's categories (source: ``torch.promote_types``).
 
     >>> promote_types(int32, float16)
     torch.float16
     """
+    if not isinstance(type1, dtype) or not isinstance(type2, dtype):
+        raise _no_dtype("promote_types", ("type1", "type2"), (type1, type2))
     found = _TABLE[type1.index][type2.index]
     if found is None:
         raise RuntimeError(
@@ -215,12 +224,14 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return found
 
 
-def can_cast(from_: dtype, to: dtype) -> bool:
+def can_cast(from_: Any, to: Any) -> bool:
     """Whether a value of type ``from_`` may be written into ``to`` in place (source: ``torch.can_cast``).
 
     >>> can_cast(float32, int64)
     False
     """
+    if not isinstance(from_, dtype) or not isinstance(to, dtype):
+        raise _no_dtype("can_cast", ("from_", "to"), (from_, to))
     if from_.is_complex and not to.is_complex:
         return False
     if from_.is_floating_point and to.category < FLOAT:
@@ -284,8 +295,10 @@ def get_default_dtype() -> dtype:
     return default.dtype
 
 
-def set_default_dtype(d: dtype, /) -> None:
+def set_default_dtype(d: Any, /) -> None:
     """Set the type of new floating point tensors: a floating point dtype (source: ``torch.set_default_dtype``)."""
+    if not isinstance(d, dtype):
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     default.dtype = d

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from livetape._tape.explain import noted
 from livetape._tape.record import Op
 from livetape._tape.tensor import TensorBase
 from livetape.ops.table import TABLE
@@ -114,7 +115,7 @@ class OpOverloadPacket:
                 return functions[key](*args, **kwargs)
             if key in TABLE and not kwargs:
                 return TABLE[key].apply(args)
-        raise NotImplementedError(f"aten::{name} cannot be called by this name")
+        raise noted(NotImplementedError(f"aten::{name} cannot be called by this name"))
 
 
 class OpOverload:

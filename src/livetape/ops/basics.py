@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import noted
+from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.lines import note_detached
 from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
@@ -260,6 +260,20 @@ COPY = row(
 )
 
 
+def check_expands(input: Any, target: Any) -> None:
+    """Raise torch's error for a tensor that does not expand to another's shape."""
+    have, want = input.array.shape, target.array.shape
+    extra = len(want) - len(have)
+    if extra < 0 or any(n != 1 and n != want[extra + i] for i, n in enumerate(have)):
+        raise noted(expand_error(have, want))
+
+
+def copy_error(have: Any, want: Any) -> RuntimeError:
+    """Torch's words for a source that does not expand to what it is copied into."""
+    found = broadcast_error(tuple(want), tuple(have))
+    return found if "must match" in str(found) else expand_error(have, want)
+
+
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy the elements of ``src``, broadcast and cast, into this tensor (source: ``torch.Tensor.copy_``)."""
     if not isinstance(src, TensorBase):
@@ -279,7 +293,7 @@ def _copy_plain(self: Any, src: Any) -> Any:
         try:
             source = np.broadcast_to(source, shape)
         except ValueError:
-            raise noted(expand_error(shape_of(src), shape)) from None
+            raise noted(copy_error(shape_of(src), shape)) from None
     if source.dtype.kind == "c" and self.array.dtype.kind != "c":
         source = source.real
     node = COPY.node_for((self, src), self.dtype) if recording else None

@@ -169,7 +169,7 @@ def _count_as_called(
     if argument in kwargs or _NUMPY.get(argument) in kwargs:
         given = kwargs.get(argument, kwargs.get(_NUMPY.get(argument, "")))
         text = re.sub("but found element of type .* at pos 0", f"not {type_name(given)}", text.replace(position, ""))
-    elif argument in names or code.co_flags & 4:  # *args
+    elif argument in names or (names and code.co_flags & 4):  # *args
         index = names.index(argument) if argument in names else len(names)
         if index < len(args):
             text = text.replace(position, f" (position {index if method else index + 1})")
@@ -193,6 +193,7 @@ def _wrong_number(
     required = names[: len(names) - defaults]
     first = 1 if method else 0
     missing = [n for n in required[len(args) :] if n not in kwargs]
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if missing:
         plural = "s" if len(missing) == 1 else ""  # sic
         shown = ", ".join([f'"{n}"' for n in missing])
@@ -202,7 +203,7 @@ def _wrong_number(
         count = len(args) - first
         given = "keyword arguments" if kwargs else f"arguments ({count} given)"
         return noted(TypeError(f"TensorBase.{name}() takes no {given}"))
-    if len(args) > len(names):
+    if len(args) > len(names) and all(name in known for name in kwargs):
         low = len(required) - first
         number = f"{takes}" if low == takes else f"from {low} to {takes}"
         plural = "" if takes == 1 else "s"

@@ -79,13 +79,6 @@ def _parse(equation: str, operands: list[Any]) -> tuple[list[_Operand], list[Any
                 )
             ellipsis = max(ellipsis, ndim - named)
         elif ndim != named:
-            if named > ndim:
-                raise noted(
-                    RuntimeError(
-                        f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
-                        f"dimensions ({ndim}) for operand {i}"
-                    )
-                )
             raise noted(
                 RuntimeError(
                     f"einsum(): the number of subscripts in the equation ({named}) does not match the number of "
@@ -122,7 +115,7 @@ def _labels(term: str, ndim: int) -> list[Any]:
     return [*before, *range(-count, 0), *after]
 
 
-def _without_repeats(operand: _Operand) -> None:
+def _without_repeats(operand: _Operand, number: int) -> None:
     """Take the diagonal over dimensions that have the same label."""
     while len(set(operand.labels)) < len(operand.labels):
         label = next(l for l in operand.labels if operand.labels.count(l) > 1)
@@ -132,7 +125,8 @@ def _without_repeats(operand: _Operand) -> None:
         if size[i] != size[j]:
             raise noted(
                 RuntimeError(
-                    f"einsum(): subscript {label} is repeated for operand but the sizes don't match, {size[j]} != {size[i]}"
+                    f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't "
+                    f"match, {size[j]} != {size[i]}"
                 )
             )
         operand.tensor = diagonal(operand.tensor, 0, i, j)
@@ -261,8 +255,8 @@ def einsum(*args: Any) -> Any:
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = list(operands[0])
     labelled, out = _parse(equation, operands)
-    for operand in labelled:
-        _without_repeats(operand)
+    for number, operand in enumerate(labelled):
+        _without_repeats(operand, number)
     sizes = _sizes(labelled)
     if len(labelled) == 1:
         _summed(labelled[0], set(labelled[0].labels) - set(out))

@@ -365,9 +365,9 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     return MASKED_SELECT.apply((input, mask))
 
 
-def check_broadcast(mask: Any, input: Any) -> tuple[int, ...]:
+def check_broadcast(one: Any, other: Any) -> tuple[int, ...]:
     """The shape that two tensors broadcast to, or torch's error."""
-    left, right = mask.array.shape, input.array.shape
+    left, right = one.array.shape, other.array.shape
     if left == right:
         return left  # type: ignore[no-any-return]
     try:

@@ -27,7 +27,7 @@ from livetape._tape.tensor import (
 from livetape._tape.views import check_inplace, needs_gradient
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
 from livetape.kernels.scatter import add_at
-from livetape.ops.basics import copy_, sum_to
+from livetape.ops.basics import check_expands, copy_, sum_to
 from livetape.ops.creation import FILL_TENSOR
 from livetape.ops.slicing import ALIAS, FULL, SELECT, SLICE, UNSQUEEZE, with_ones
 from livetape.ops.table import row
@@ -535,7 +535,10 @@ def _assign(target: Any, value: Any) -> None:
     if not value.array.ndim and target.array.ndim:
         FILL_TENSOR.inplace(target, value)
     else:
-        copy_(target, value if value.array.shape == target.array.shape else _without_leading_ones(value))
+        if value.array.shape != target.array.shape:
+            value = _without_leading_ones(value)
+            check_expands(value, target)
+        copy_(target, value)
 
 
 def put_(target: Any, indices: Any, value: Any, accumulate: bool = False) -> Any:

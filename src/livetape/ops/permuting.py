@@ -158,6 +158,8 @@ def moveaxis(input: Any, source: Any, destination: Any) -> Any:
 def reversed_dims(input: Any) -> Any:
     """All dimensions in reverse (source: ``torch.Tensor.T``)."""
     ndim = input.array.ndim
+    if ndim == 0:
+        return _identity(input, "T")
     if ndim != 2 and "T" not in _warned:
         _warned.add("T")
         warnings.warn(
@@ -177,8 +179,19 @@ def reversed_dims(input: Any) -> Any:
 _warned: set[str] = set()
 
 
+def _identity(input: Any, name: str) -> Any:
+    """A transpose of a 0-d tensor: the tensor itself, with a warning."""
+    if name not in _warned:
+        _warned.add(name)
+        text = f"Tensor.{name} is deprecated on 0-D tensors. This function is the identity in these cases."
+        warnings.warn(text, UserWarning, stacklevel=3)
+    return PERMUTE.apply((input, ()))
+
+
 def matrix_transpose(input: Any) -> Any:
     """The last two dimensions exchanged (source: ``torch.Tensor.mT``)."""
+    if input.array.ndim == 0:
+        return _identity(input, "mT")
     return _last_two(input, "tensor.mT")
 
 
@@ -198,6 +211,11 @@ def adjoint(input: Any) -> Any:
 
 
 def _mH(input: Any) -> Any:
+    if input.array.ndim == 0:
+        if "mH" not in _warned:
+            _warned.add("mH")
+            warnings.warn("Tensor.mH is deprecated on 0-D tensors. Consider using x.conj().", UserWarning, stacklevel=2)
+        return conj(input)
     return conj(_last_two(input, "tensor.mH"))
 
 

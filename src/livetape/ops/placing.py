@@ -11,7 +11,7 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import SCALAR_TYPE, boolean, of_numpy
 from livetape.kernels.scatter import add_at
 from livetape.ops.dims import as_int, wrap_dim
-from livetape.ops.gathering import MASKED_SELECT, TAKE, check_broadcast, check_flat
+from livetape.ops.gathering import TAKE, check_broadcast, check_flat
 from livetape.ops.indexing import FULL, INDEX_PUT, SELECT, SLICE
 from livetape.ops.indexing import put_ as index_put_into
 from livetape.ops.options import fits, need_tensor, scalar_array
@@ -45,7 +45,7 @@ MASKED_FILL_TENSOR = row(
     key="masked_fill.tensor",
     batch="masked_fill",
     self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
-    value=lambda grad, mask: MASKED_SELECT.apply((grad, mask)).sum(),
+    value=lambda grad, mask: MASKED_FILL.apply((grad, ~mask, 0)).sum(),
 )
 
 
@@ -100,7 +100,7 @@ def masked_fill_(self: Any, mask: Any, value: Any) -> Any:
 
 
 def _check_mask(self: Any, mask: Any) -> None:
-    size = check_broadcast(mask, self)
+    size = check_broadcast(self, mask)
     if size != self.array.shape:
         raise noted(
             RuntimeError(f"output with shape {list(self.array.shape)} doesn't match the broadcast shape {list(size)}")

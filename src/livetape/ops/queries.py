@@ -88,7 +88,7 @@ class finfo:
         kind = dtypes.get_default_dtype() if type is None else type
         if kind.category < dtypes.FLOAT:
             raise noted(
-                TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{kind!r}'")
+                TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
             )
         real = kind.to_real()
         self.dtype = real.name
@@ -116,7 +116,7 @@ class iinfo:
     def __init__(self, type: Any) -> None:
         if type.category != dtypes.INTEGER:
             raise noted(
-                TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+                TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
             )
         info = np.iinfo(type.np)
         self.bits, self.max, self.min, self.dtype = int(info.bits), int(info.max), int(info.min), type.name

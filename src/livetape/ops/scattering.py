@@ -122,7 +122,7 @@ def check_scatter(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
     size, places = shape_of(input), index.array
     at = wrap_dim(dim, len(size), name)
     if index.dtype is not int64 and index.dtype is not int32:
-        raise noted(RuntimeError(f"{name}(): Expected dtype int32/int64 for index"))
+        raise noted(RuntimeError(f"{name.removesuffix('_add')}(): Expected dtype int32/int64 for index"))
     if isinstance(src, TensorBase):
         if src.dtype is not input.dtype:
             raise noted(RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype"))
@@ -322,7 +322,11 @@ def index_dim(name: str, input: Any, dim: Any, index: Any) -> int:
         wanted = "int32/int64" if name.startswith("index_add") else "int64"
         if name.startswith("index_fill"):
             raise noted(IndexError("index_fill_(): Expected dtype int64 for index."))
-        raise noted(RuntimeError(f"{name.rstrip('_')}_(): Expected dtype {wanted} for index"))
+        found = SCALAR_TYPE[index.dtype]
+        if name.startswith("index_copy"):
+            raise noted(RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {found}"))
+        got = f" but got: {found}" if name.startswith("index_add") else ""
+        raise noted(RuntimeError(f"{name.rstrip('_')}_(): Expected dtype {wanted} for index{got}"))
     if index.array.ndim > 1:
         raise noted(IndexError(f"{name.rstrip('_')}_(): Index should have dimension 1 or 0 (got {index.array.ndim})"))
     return at

@@ -363,9 +363,10 @@ def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> 
             )
         )
     strides = array.strides
-    steps = [0] * new
     found = list(wanted)
-    for i, n in enumerate(wanted):
+    steps = [0] * len(found)
+    for i in range(len(found) - 1, -1, -1):
+        n = found[i]
         if i < new:
             if n < 0:
                 raise noted(
@@ -385,7 +386,8 @@ def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> 
                     f"{list(have)}"
                 )
             )
-        steps.append(0 if extent == 1 and found[i] != 1 else strides[i - new])
+        if extent != 1 or found[i] == 1:
+            steps[i] = strides[i - new]
     if state.interposed != 0:
         return EXPAND.apply((input, tuple(found)))
     return EXPAND.finish_view((input, tuple(found)), _strided(array, found, steps))
