@@ -597,8 +597,16 @@ BINOMIAL = row(
     prob=no_derivative("binomial"),
 )
 MULTINOMIAL = row(
-    "multinomial", lambda self, num_samples, replacement, bits: draw.multinomial(bits, self, num_samples, replacement)
+    "multinomial", lambda self, num_samples, replacement, bits: _multinomial(bits, self, num_samples, replacement)
 )
+
+
+def _multinomial(bits: Any, weights: Any, count: int, replacement: bool) -> Any:
+    """Inside vmap the rows have a dimension more."""
+    if weights.ndim < 3:
+        return draw.multinomial(bits, weights, count, replacement)
+    found = draw.multinomial(bits, weights.reshape(-1, weights.shape[-1]), count, replacement)
+    return found.reshape((*weights.shape[:-1], count))
 
 
 def poisson(input: Any, generator: Any = None) -> Any:
@@ -628,6 +636,8 @@ def multinomial(
             raise noted(RuntimeError(f"multinomial expects Long tensor out, got: {SCALAR_TYPE[out.dtype]}"))
         return into(out, multinomial, input, num_samples, replacement, generator=generator)
     need_tensor("multinomial", input)
+    if input.array.ndim > 2:
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
     return MULTINOMIAL.apply((input, as_int(num_samples), replacement, bits_of("multinomial", generator)))
 
 
