@@ -12,17 +12,17 @@ import pytest
 
 import livetape
 from livetape.kernels.compiled import NATIVE, TWINS, native
-from livetape.optim import _kernels as steps
+from livetape.optim import _kernels
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built")
 
-assert livetape and steps  # importing them gives every kernel its twin
+assert livetape and _kernels  # importing them gives every kernel its twin
 FLOATS = (np.float32, np.float64)
 ROWS = [(1, 1), (8, 2), (3, 1), (1, 7), (5, 10), (33, 3), (2, 3, 4), (4, 32), (3, 33), (2, 250), (2, 1031), (6,)]
 SIZES = [(), (0,), (1,), (3, 5), (4, 0), (16,), (257,), (40, 53)]
 EXACT = {
     "add", "subtract", "multiply", "divide", "negative", "square", "sqrt", "relu", "relu_backward", "sum_all", "nll",
-    "nll_backward", "sgd", "sgd_momentum",
+    "nll_backward",
 }  # fmt: skip
 SUMS = {
     "matmul",
@@ -383,20 +383,75 @@ def test_products_of_others() -> None:
 
 
 # ---------------------------------------------------------------- steps of optimisers
-@pytest.mark.parametrize("kind", FLOATS)
-@pytest.mark.parametrize("shape", [(0,), (2,), (3, 5), (40000,)])
-def test_steps(kind: Any, shape: tuple[int, ...]) -> None:
-    def number(value: float) -> np.ndarray:
-        return np.array(value, kind)
+STEPS: dict[str, tuple[int, list[tuple[Any, ...]]]] = {  # arrays of a parameter, and numbers
+    "sgd": (2, [(0.1, None, False), (0.1, 0.01, True)]),
+    "sgd_momentum": (3, [(0.1, None, 0.9, 1.0, False, False), (0.1, 0.01, 0.9, 0.7, True, True)]),
+    "adam": (
+        5,
+        [(0.1, 0.1, 0.99, 0.01, 1e-8, 0.3, None, None, False), (0.1, 0.1, 0.99, 0.01, 1e-3, 0.3, 0.2, 0.9, True)],
+    ),
+    "rmsprop": (5, [(0.1, 0.9, 0.1, 1e-8, None, 0.0, False, False), (0.1, 0.9, 0.1, 1e-3, 0.2, 0.9, True, True)]),
+    "adagrad": (3, [(0.1, 1e-8, None, False), (0.1, 1e-3, 0.2, True)]),
+}
 
-    param, grad, buffer = (draw(shape, kind, seed) for seed in range(3))
-    for decay in (None, number(0.01)):
-        check("sgd", param, grad, number(0.1), decay)
-        for keep, nesterov in product((None, number(0.7)), (True, False)):
-            check("sgd_momentum", param, grad, buffer, number(0.1), decay, number(0.9), keep, nesterov)
-    if len(shape) == 2:
-        check("sgd", param, np.asfortranarray(grad), number(0.1), None)
-        check("sgd", np.asfortranarray(param), grad, number(0.1), number(0.3))
+
+def check_step(name: str, flat: list[Any], numbers: tuple[Any, ...]) -> None:
+    """Both change the same arrays to the same values, to the bit."""
+    mine, its = list(copies(tuple(flat))), list(copies(tuple(flat)))
+    with np.errstate(all="ignore"):
+        TWINS[name](its, *numbers)
+        assert getattr(native, name)(mine, *numbers) is None
+    for m, i, before in zip(mine, its, flat):
+        if before is not None:
+            np.testing.assert_array_equal(m, i)
+    if flat[0].size:
+        assert (mine[0] != flat[0]).any()
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("kind", FLOATS)
+def test_steps(name: str, kind: Any) -> None:
+    width, choices = STEPS[name]
+    for numbers in choices:
+        flat: list[Any] = []
+        for k, shape in enumerate([(2,), (3, 5), (0,), (40000,), (), (17,)]):
+            arrays = [np.array(draw(shape, kind, 7 * k + i)) for i in range(width)]
+            arrays[2:] = [np.abs(a, out=...) for a in arrays[2:]]
+            check_step(name, arrays, numbers)
+            flat += arrays
+        check_step(name, flat, numbers)
+        if width == 5:
+            check_step(name, [*flat[:4], None], numbers)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_of_others(name: str) -> None:
+    width, choices = STEPS[name]
+    plain = [np.abs(draw((6, 7), np.float32, i)) for i in range(width)]
+    for at in range(width):
+        for odd in list(strange(plain[at]))[:3]:
+            check_step(name, [*plain, *plain[:at], odd, *plain[at + 1 :]], choices[1])
+    wide = [a.astype(np.float64) for a in plain]
+    check_step(name, [*plain, *wide], choices[0])
+    special = [np.where(a > 1, np.nan, a).astype(np.float32) for a in plain]
+    special[1][0, 0] = np.inf
+    check_step(name, special, choices[0])
+    with pytest.raises(TypeError, match="a list of"):
+        getattr(native, name)(plain + plain[:1], *choices[0])
+    with pytest.raises(TypeError):
+        getattr(native, name)(plain, "much", *choices[0][1:])
+
+
+def test_a_parameter_that_is_given_twice_steps_twice() -> None:
+    param, grad = np.zeros(100_000, np.float32), np.ones(100_000, np.float32)
+    before = native.get_num_threads()
+    native.set_num_threads(3)
+    try:
+        for _ in range(20):
+            native.sgd([param, grad] * 5, 1.0, None, False)
+    finally:
+        native.set_num_threads(before)
+    assert (param == -100).all()
 
 
 def test_losses_of_nothing_have_torchs_sign() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from livetape import ops
-from livetape.optim import _kernels
-from livetape.optim._kernels import AdamScalars
-from livetape.optim._pack import Pack, make_pack
+from livetape.dtypes import float32
+from livetape.optim._kernels import FAST, adam
 from livetape.optim.optimizer import (
     Optimizer,
     check_betas,
@@ -24,8 +25,6 @@ from livetape.optim.optimizer import (
 from livetape.tensor import Tensor
 
 __all__ = ["Adam", "AdamW"]
-
-_ATTEMPTS = 4  # how often small parameters are packed anew after something did not fit
 
 
 class Adam(Optimizer):
@@ -87,17 +86,6 @@ class Adam(Optimizer):
 
     def _make_caches(self) -> None:
         self._owed: dict[Any, float] = {}
-        self._packs: dict[int, Pack | None] = {}
-        self._attempts: dict[int, int] = {}
-        self._constants: dict[Any, AdamScalars] = {}
-
-    def _scalars_of(self, kind: Any, beta1: float, beta2: float, eps: float) -> AdamScalars:
-        key = (kind, beta1, beta2, eps)
-        found = self._constants.get(key)
-        if found is None:
-            self._constants.clear()
-            found = self._constants[key] = AdamScalars(kind, beta1, beta2, eps)
-        return found
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -127,101 +115,74 @@ class Adam(Optimizer):
         if self.defaults["differentiable"]:
             return self._step_each(closure)
         loss = None if closure is None else evaluate(closure)
-        for i, group in enumerate(self.param_groups):
-            self._fast(i, group)
+        for group in self.param_groups:
+            self._fast(group)
         return loss
 
-    def _fast(self, index: int, group: dict[str, Any]) -> None:
-        """Update a group off the tape: small parameters together, large ones one by one."""
+    def _fast(self, group: dict[str, Any]) -> None:
+        """Update a group off the tape, all parameters that have made the same number of steps at once."""
         if group["capturable"] and not group["fused"]:
             check_capturable()
-        lr, eps, decay = number(group["lr"]), group["eps"], group["weight_decay"]
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        amsgrad, maximize, decoupled = group["amsgrad"], group["maximize"], group["decoupled_weight_decay"]
-        shrinks = decay != 0 and decoupled
-        params, states = group["params"], self.state
-        kind: Any = None
-        by: Any = None
-        last = -1.0
-
-        pack = self._packs.get(index)
-        packed = False
-        if pack is not None:
-            step = pack.gather(params, states, amsgrad)
-            if step:
-                packed = True
-                kind, last = pack.members[0][0].dtype, step
-                by = self._scalars_of(kind, beta1, beta2, eps)
-                by.set(1 - beta1**step, 1 - beta2**step, lr, None if decoupled else _kernels.some(decay, kind))
-                if shrinks:
-                    by.shrink = self._shrink(pack, 1 - lr * decay, kind)
-                if maximize:
-                    _kernels.negative(pack.grad, pack.grad)
-                _kernels.adam(pack.param, pack.grad, pack.mean, pack.square, pack.largest, by)
-                pack.scatter(step)
-                if len(pack.members) == len(params):
-                    return
-            else:
-                self._packs[index] = None
-
-        slow = False
-        for param in params:
+        decay, amsgrad = group["weight_decay"], group["amsgrad"]
+        factor = 1 - number(group["lr"]) * decay if group["decoupled_weight_decay"] and decay != 0 else None
+        rounds = factor is not None and 1 - 1e-7 < factor < 1  # to 1, in float32
+        shrink, last = factor, -1.0
+        flat: list[Any] = []
+        slow: list[Tensor] = []
+        states = self.state
+        for param in group["params"]:
             grad = param._gradient
-            if grad is None or (packed and param in pack.inside):  # type: ignore[union-attr]
+            if grad is None:
                 continue
-            if param.dtype is not kind:
-                if param.dtype not in _kernels.FAST:
-                    slow = True
-                    continue
-                kind = param.dtype
-                last = -1.0
+            if param.dtype not in FAST:
+                slow.append(param)
+                continue
             state = states[param]
             if not state:
                 self._init_state(param, grad, state, group)
             counter = state["step"].array
             step = counter.item() + 1
             counter[()] = step
-            if step != last:  # mostly the parameters of a group have all seen the same number of steps
-                by = self._scalars_of(kind, beta1, beta2, eps)
-                by.set(1 - beta1**step, 1 - beta2**step, lr, None if decoupled else _kernels.some(decay, kind))
-                last = step
-            if shrinks:
-                by.shrink = self._shrink(param, 1 - lr * decay, kind)
-            array = grad.array
-            if maximize:
-                array = -array
-            _kernels.adam(
+            own = factor if factor is None or not rounds else self._shrink(param, factor)
+            if step != last or own != shrink:  # mostly all parameters of a group have seen the same number of steps
+                if flat:
+                    self._run(flat, last, shrink, group)
+                    flat = []
+                shrink, last = own, step
+            flat += (
                 param.array,
-                array,
+                grad.array,
                 state["exp_avg"].array,
                 state["exp_avg_sq"].array,
                 state["max_exp_avg_sq"].array if amsgrad else None,
-                by,
             )
             param.bump_version()
+        if flat:
+            self._run(flat, last, shrink, group)
         if slow:
-            rest = [param for param in params if param.dtype not in _kernels.FAST]
-            self._unrecorded({**group, "params": rest})
-        if not packed and self._attempts.get(index, 0) < _ATTEMPTS:
-            self._attempts[index] = self._attempts.get(index, 0) + 1
-            self._packs[index] = make_pack(params, states, _kernels.FAST, amsgrad)
+            self._unrecorded({**group, "params": slow})
 
-    def _shrink(self, param: Any, factor: float, kind: Any) -> Any:
-        """The factor of decoupled decay as a 0-d array, or None.
+    def _run(self, flat: list[Any], step: float, shrink: float | None, group: dict[str, Any]) -> None:
+        """The step number ``step`` for the arrays of several parameters."""
+        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+        decay = None if group["decoupled_weight_decay"] or group["weight_decay"] == 0 else group["weight_decay"]
+        rate, bias = number(group["lr"]) / (1 - beta1**step), (1 - beta2**step) ** 0.5
+        adam(flat, rate, 1 - beta1, beta2, 1 - beta2, group["eps"], bias, decay, shrink, group["maximize"])
 
-        A factor so close to 1 that it rounds to 1 would never decay anything. Such factors are saved up until their
-        product is worth several units in the last place, and applied at once.
+    def _shrink(self, param: Any, factor: float) -> float | None:
+        """The factor of decoupled decay, or None.
+
+        In float32, a factor so close to 1 that it rounds to 1 would never decay anything. Such factors are saved up
+        until their product is worth several units in the last place, and applied at once.
         """
-        found = _kernels.scalar(factor, kind)
-        if factor < 1 - 1e-7 or float(found) != 1.0 or factor == 1.0:
-            return found
+        if param.dtype is not float32 or float(np.float32(factor)) != 1.0:
+            return factor
         owed = self._owed.get(param, 1.0) * factor
         if owed > 1 - 8e-7:
             self._owed[param] = owed
             return None
-        found = _kernels.scalar(owed, kind)
-        self._owed[param] = owed / float(found)
-        return found
+        self._owed[param] = owed / float(np.float32(owed))
+        return owed
 
     def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         differentiable = group["differentiable"]

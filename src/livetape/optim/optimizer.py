@@ -349,6 +349,31 @@ class Optimizer:
                 self._update(param, grad, state, group)
             self._after(state, group)
 
+    def _gather(self, group: dict[str, Any], arrays: Callable[[dict[str, Any]], tuple[Any, ...]]) -> list[Any]:
+        """The arrays of a group's parameters, gradients and states in one list, their steps counted.
+
+        Parameters of dtypes without a kernel are updated here, one by one.
+        """
+        flat: list[Any] = []
+        slow: list[Tensor] = []
+        states = self.state
+        for param in group["params"]:
+            grad = param._gradient
+            if grad is None:
+                continue
+            if param.dtype not in FAST:
+                slow.append(param)
+                continue
+            state = states[param]
+            if not state:
+                self._init_state(param, grad, state, group)
+            self._before(state, group)
+            flat += (param.array, grad.array, *arrays(state))
+            param.bump_version()
+        if slow:
+            self._unrecorded({**group, "params": slow})
+        return flat
+
     def _update_arrays(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """``_update`` on the plain arrays, large ones in blocks that stay in the cache."""
         array = param.array

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from livetape.optim._kernels import rmsprop
 from livetape.optim.optimizer import (
     Optimizer,
     check_capturable,
     check_lr,
     check_not_negative,
     decayed,
+    evaluate,
     new_step,
     number,
     restore_steps,
@@ -23,8 +25,6 @@ __all__ = ["RMSprop"]
 class RMSprop(Optimizer):
     """Steps by the gradient over the root of the running mean of its square (Hinton 2012; source:
     ``torch.optim.RMSprop``)."""
-
-    _elementwise = True
 
     def __init__(
         self,
@@ -82,7 +82,30 @@ class RMSprop(Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Update all parameters that have a gradient."""
-        return self._step_each(closure)
+        if self.defaults["differentiable"]:
+            return self._step_each(closure)
+        loss = None if closure is None else evaluate(closure)
+        for group in self.param_groups:
+            self._fast(group)
+        return loss
+
+    def _fast(self, group: dict[str, Any]) -> None:
+        if group["capturable"]:
+            check_capturable()
+        alpha, momentum, centered = group["alpha"], group["momentum"], group["centered"]
+
+        def arrays(state: dict[str, Any]) -> tuple[Any, ...]:
+            return (
+                state["square_avg"].array,
+                state["grad_avg"].array if centered else None,
+                state["momentum_buffer"].array if momentum > 0 else None,
+            )
+
+        flat = self._gather(group, arrays)
+        if flat:
+            decay = group["weight_decay"] or None
+            rate, eps, turn = number(group["lr"]), group["eps"], group["maximize"]
+            rmsprop(flat, rate, alpha, 1 - alpha, eps, decay, momentum, centered, turn)
 
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         if group["capturable"]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from livetape.optim import _kernels
+from livetape import ops
+from livetape.optim._kernels import FAST, sgd, sgd_momentum
 from livetape.optim.optimizer import (
     Optimizer,
     check_fused,
@@ -89,65 +90,49 @@ class SGD(Optimizer):
         return loss
 
     def _plain(self, group: dict[str, Any]) -> None:
-        lr, decay, maximize = number(group["lr"]), number(group["weight_decay"]), group["maximize"]
-        kind = rate = shrink = None
-        slow = False
+        flat: list[Any] = []
+        slow: list[Tensor] = []
         for param in group["params"]:
             grad = param._gradient
             if grad is None:
                 continue
-            if param.dtype is not kind:
-                if param.dtype not in _kernels.FAST:
-                    slow = True
-                    continue
-                kind = param.dtype
-                # Maximising turns the gradient's sign: then both the rate and the decay change theirs.
-                rate = _kernels.scalar(-lr if maximize else lr, kind)
-                shrink = None if decay == 0 else _kernels.scalar(-decay if maximize else decay, kind)
-            _kernels.sgd(param.array, grad.array, rate, shrink)
+            if param.dtype not in FAST:
+                slow.append(param)
+                continue
+            flat += (param.array, grad.array)
             param.bump_version()
+        if flat:
+            sgd(flat, number(group["lr"]), number(group["weight_decay"]) or None, group["maximize"])
         if slow:
-            self._rest(group)
+            self._unrecorded({**group, "params": slow})
 
     def _with_momentum(self, group: dict[str, Any]) -> None:
-        lr, decay, maximize = number(group["lr"]), number(group["weight_decay"]), group["maximize"]
-        factor, dampening, nesterov = group["momentum"], group["dampening"], group["nesterov"]
-        kind = rate = shrink = momentum = keep = None
-        slow = False
+        lr, decay, maximize = number(group["lr"]), number(group["weight_decay"]) or None, group["maximize"]
+        factor, keep, nesterov = group["momentum"], 1 - group["dampening"], group["nesterov"]
+        flat: list[Any] = []
+        first: list[Any] = []
+        slow: list[Tensor] = []
         states = self.state
         for param in group["params"]:
             grad = param._gradient
             if grad is None:
                 continue
-            if param.dtype is not kind:
-                if param.dtype not in _kernels.FAST:
-                    slow = True
-                    continue
-                kind = param.dtype
-                rate, momentum = _kernels.scalar(lr, kind), _kernels.scalar(factor, kind)
-                shrink = None if decay == 0 else _kernels.scalar(decay, kind)
-                keep = None if dampening == 0 else _kernels.scalar(1 - dampening, kind)
-            array = grad.array
-            if maximize:
-                array = -array
+            if param.dtype not in FAST:
+                slow.append(param)
+                continue
             buffer = states[param].get("momentum_buffer")
-            if buffer is None:
-                _kernels.sgd_first(param.array, array, self._new_buffer(param, grad), rate, shrink, momentum, nesterov)
+            if buffer is None:  # it begins as the gradient, undampened: 0 * buffer + 1 * gradient
+                buffer = states[param]["momentum_buffer"] = ops.zeros_like(param, requires_grad=False)
+                first += (param.array, grad.array, buffer.array)
             else:
-                _kernels.sgd_momentum(param.array, array, buffer.array, rate, shrink, momentum, keep, nesterov)
+                flat += (param.array, grad.array, buffer.array)
             param.bump_version()
+        if first:
+            sgd_momentum(first, lr, decay, factor, 1.0, nesterov, maximize)
+        if flat:
+            sgd_momentum(flat, lr, decay, factor, keep, nesterov, maximize)
         if slow:
-            self._rest(group)
-
-    def _new_buffer(self, param: Tensor, grad: Tensor) -> Any:
-        buffer = grad.detach().clone()
-        self.state[param]["momentum_buffer"] = buffer
-        return buffer.array
-
-    def _rest(self, group: dict[str, Any]) -> None:
-        """The parameters of a group whose dtype has no kernel."""
-        rest = [param for param in group["params"] if param.dtype not in _kernels.FAST]
-        self._unrecorded({**group, "params": rest})
+            self._unrecorded({**group, "params": slow})
 
     def _before(self, state: dict[str, Any], group: dict[str, Any]) -> None:
         """There is no step counter."""

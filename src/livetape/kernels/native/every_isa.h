@@ -45,6 +45,7 @@
 #else
 #pragma GCC pop_options
 #pragma GCC push_options
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 says it of its own AVX-512 header
 #pragma GCC target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,prefer-vector-width=512")
 #endif
 #define ISA v4

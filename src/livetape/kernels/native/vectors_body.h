@@ -107,6 +107,31 @@ INLINE void store_some(T* out, V<T> v, Size count) {
 }
 #endif
 
+// Square roots.
+#if defined(LIVETAPE_SEVERAL) && VECTOR_BYTES == 64
+INLINE V<float> root_of(V<float> x) { return V<float>(_mm512_sqrt_ps(__m512(x))); }
+INLINE V<double> root_of(V<double> x) { return V<double>(_mm512_sqrt_pd(__m512d(x))); }
+#elif defined(LIVETAPE_SEVERAL) && VECTOR_BYTES == 32
+INLINE V<float> root_of(V<float> x) { return V<float>(_mm256_sqrt_ps(__m256(x))); }
+INLINE V<double> root_of(V<double> x) { return V<double>(_mm256_sqrt_pd(__m256d(x))); }
+#elif defined(LIVETAPE_SEVERAL)
+INLINE V<float> root_of(V<float> x) { return V<float>(_mm_sqrt_ps(__m128(x))); }
+INLINE V<double> root_of(V<double> x) { return V<double>(_mm_sqrt_pd(__m128d(x))); }
+#else
+INLINE V<float> root_of(V<float> x) {
+    float lanes[Vec<float>::W];
+    store(lanes, x);
+    for (float& lane : lanes) lane = std::sqrt(lane);
+    return load(lanes);
+}
+INLINE V<double> root_of(V<double> x) {
+    double lanes[Vec<double>::W];
+    store(lanes, x);
+    for (double& lane : lanes) lane = std::sqrt(lane);
+    return load(lanes);
+}
+#endif
+
 template <class T>
 INLINE T sum_of(V<T> v) {
     T lanes[Vec<T>::W];
