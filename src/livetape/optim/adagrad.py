@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from livetape import ops
+from livetape.optim._kernels import adagrad
 from livetape.optim.optimizer import (
     Optimizer,
     check_fused,
     check_lr,
     check_not_negative,
     decayed,
+    evaluate,
     new_step,
     number,
     restore_steps,
@@ -23,8 +25,6 @@ __all__ = ["Adagrad"]
 class Adagrad(Optimizer):
     """Steps by the gradient over the root of the sum of its squares (Duchi et al. 2011; source:
     ``torch.optim.Adagrad``)."""
-
-    _elementwise = True
 
     def __init__(
         self,
@@ -82,7 +82,15 @@ class Adagrad(Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Update all parameters that have a gradient."""
-        return self._step_each(closure)
+        if self.defaults["differentiable"]:
+            return self._step_each(closure)
+        loss = None if closure is None else evaluate(closure)
+        for group in self.param_groups:
+            decay = group["weight_decay"] or None
+            for step, flat in self._gather(group, lambda state: (state["sum"].array,)).items():
+                rate = number(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+                adagrad(flat, rate, group["eps"], decay, group["maximize"])
+        return loss
 
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         grad = decayed(param, grad, group)

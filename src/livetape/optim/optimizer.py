@@ -349,12 +349,12 @@ class Optimizer:
                 self._update(param, grad, state, group)
             self._after(state, group)
 
-    def _gather(self, group: dict[str, Any], arrays: Callable[[dict[str, Any]], tuple[Any, ...]]) -> list[Any]:
-        """The arrays of a group's parameters, gradients and states in one list, their steps counted.
+    def _gather(self, group: dict[str, Any], arrays: Callable[[dict[str, Any]], Any]) -> dict[float, list[Any]]:
+        """The arrays of a group's parameters, gradients and states in one list for each number of steps, now counted.
 
         Parameters of dtypes without a kernel are updated here, one by one.
         """
-        flat: list[Any] = []
+        found: dict[float, list[Any]] = {}
         slow: list[Tensor] = []
         states = self.state
         for param in group["params"]:
@@ -368,11 +368,11 @@ class Optimizer:
             if not state:
                 self._init_state(param, grad, state, group)
             self._before(state, group)
-            flat += (param.array, grad.array, *arrays(state))
+            found.setdefault(state["step"].array.item(), []).extend((param.array, grad.array, *arrays(state)))
             param.bump_version()
         if slow:
             self._unrecorded({**group, "params": slow})
-        return flat
+        return found
 
     def _update_arrays(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """``_update`` on the plain arrays, large ones in blocks that stay in the cache."""

@@ -101,10 +101,9 @@ class RMSprop(Optimizer):
                 state["momentum_buffer"].array if momentum > 0 else None,
             )
 
-        flat = self._gather(group, arrays)
-        if flat:
-            decay = group["weight_decay"] or None
-            rate, eps, turn = number(group["lr"]), group["eps"], group["maximize"]
+        decay = group["weight_decay"] or None
+        rate, eps, turn = number(group["lr"]), group["eps"], group["maximize"]
+        for flat in self._gather(group, arrays).values():
             rmsprop(flat, rate, alpha, 1 - alpha, eps, decay, momentum, centered, turn)
 
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
