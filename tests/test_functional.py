@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import livetape as torch
-from livetape.autograd import Variable
+from livetape.autograd import Function, Variable, grad
 from livetape.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
 
 X, Y, V = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.tensor([1.0, 10.0])
@@ -176,6 +176,99 @@ def test_options_that_do_not_go_together() -> None:
         jacobian(cube, X, strategy="forward-mode")
     with pytest.raises(RuntimeError, match="`strict=True` and `vectorized=True` are not supported together"):
         jacobian(cube, X, vectorize=True, strict=True)
+
+
+# ---------------------------------------------------------------- all rows at once
+def test_vectorized_jacobians_take_one_walk() -> None:
+    walks: list[Any] = []
+
+    def watched(a: Any, b: Any) -> Any:
+        y = a.exp() * b
+        y.register_hook(lambda g: walks.append(tuple(g.shape)))
+        return y, y.sum()
+
+    assert lists(jacobian(watched, (X, Y), vectorize=True)) == lists(jacobian(watched, (X, Y)))
+    assert walks[:2] == [(2,), (2,)]  # one for each output: a sample's shape
+    assert len(walks) == 2 + 3
+    found = jacobian(lambda a: a**3, X.clone().requires_grad_(), vectorize=True, create_graph=True)
+    assert found.requires_grad and lists(found) == [[3.0, 0.0], [0.0, 12.0]]
+    assert lists(jacobian(lambda a, b: a * 2, (X, Y), vectorize=True)[1]) == [[0.0, 0.0], [0.0, 0.0]]
+    assert lists(jacobian(lambda a: torch.ones(3), X, vectorize=True)) == [[0.0, 0.0]] * 3
+    assert lists(jacobian(lambda a: a.to(torch.complex64) * 1j, X, vectorize=True)) == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_forward_mode_jacobians_need_no_backward() -> None:
+    class Doubling(Function):
+        @staticmethod
+        def forward(a: Any) -> Any:
+            return a * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any) -> Any:
+            return tangent * 2
+
+    forward = {"vectorize": True, "strategy": "forward-mode"}
+    assert lists(jacobian(Doubling.apply, X, **forward)) == [[2.0, 0.0], [0.0, 2.0]]
+    both = jacobian(lambda a, b: (a * b, a.sum()), (X, Y), **forward)
+    assert [[t.tolist() for t in row] for row in both] == [
+        [[[3.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 2.0]]],
+        [[1.0, 1.0], [0.0, 0.0]],
+    ]
+    assert lists(hessian(total, X, vectorize=True)) == [[6.0, 0.0], [0.0, 12.0]]
+    assert lists(hessian(total, X, vectorize=True, outer_jacobian_strategy="forward-mode")) == [[6.0, 0.0], [0.0, 12.0]]
+    pairs = hessian(mixed, (X, Y), vectorize=True, outer_jacobian_strategy="forward-mode")
+    assert [[t.tolist() for t in row] for row in pairs] == [
+        [[[18.0, 0.0], [0.0, 48.0]], [[3.0, 0.0], [0.0, 12.0]]],
+        [[[3.0, 0.0], [0.0, 12.0]], [[0.0, 0.0], [0.0, 0.0]]],
+    ]
+
+
+def test_batches_of_gradients() -> None:
+    x, z = X.clone().requires_grad_(), torch.zeros(1, requires_grad=True)
+    eye = torch.eye(2)
+    y, calls = x.exp(), []
+    y.register_hook(lambda g: calls.append(tuple(g.shape)))
+    found, none = grad(y, (x, z), eye, is_grads_batched=True, allow_unused=True)
+    assert none is None and calls == [(2,)]
+    assert torch.equal(found, torch.diag(y.detach()))
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        grad(y, x, eye, is_grads_batched=True)
+    y = x.exp()
+    assert grad(y, (x, z), eye, is_grads_batched=True, materialize_grads=True)[1].shape == (1,)
+    y = x**3
+    first = grad(y, x, eye, is_grads_batched=True, create_graph=True)[0]
+    assert lists(grad(first.sum(), x)) == ([6.0, 12.0],)
+    for given in (None, [eye, None]):
+        with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+            grad([x * 2, x * 3] if given else x * 2, x, given, is_grads_batched=True)
+
+
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+def test_batches_of_gradients_through_fused_layers(kind: Any) -> None:
+    torch.manual_seed(0)
+    layer, x = kind(3, 2), torch.randn(4, 1, 3, requires_grad=True)
+    y = layer(x)[0].sum((0, 1))
+    rows = torch.stack([grad(y, x, e, retain_graph=True)[0] for e in torch.eye(2)])
+    assert torch.allclose(grad(y, x, torch.eye(2), is_grads_batched=True)[0], rows, atol=1e-6)
+
+
+def test_batches_of_gradients_through_ctc() -> None:
+    torch.manual_seed(0)
+    logits = torch.randn(5, 2, 3, dtype=torch.float64, requires_grad=True)
+    loss = torch.nn.functional.ctc_loss(
+        logits.log_softmax(2),
+        torch.tensor([[1, 2], [2, 1]]),
+        torch.tensor([5, 4]),
+        torch.tensor([2, 1]),
+        reduction="none",
+    )
+    eye = torch.eye(2, dtype=torch.float64)
+    rows = torch.stack([grad(loss, logits, e, retain_graph=True)[0] for e in eye])
+    assert torch.allclose(grad(loss, logits, eye, is_grads_batched=True)[0], rows)
 
 
 # ---------------------------------------------------------------- Variable

@@ -265,3 +265,61 @@ def test_inputs_are_put_back_after_an_error() -> None:
     with pytest.raises(KeyError):
         gradcheck(fn, (x,))
     assert x.tolist() == [1.0, 2.0]
+
+
+# ---------------------------------------------------------------- batches
+class ThroughNumpy(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return torch.from_numpy(x.detach().numpy() * 2)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return torch.from_numpy(grad.detach().numpy() * 2)
+
+
+class Peeking(Function):
+    """Gives batches another gradient than single ones, in both modes."""
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * (3 if str(grad).startswith("Batched") else 2)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any) -> Any:
+        return tangent * (3 if str(tangent).startswith("Batched") else 2)
+
+
+def test_batched_gradients() -> None:
+    x = leaf(0.5, 1.5)
+    for call in (torch.exp, lambda t: t.cumprod(0), lambda t: (t.sum(), t * t)):
+        assert gradcheck(call, (x,), check_batched_grad=True)
+        assert gradgradcheck(call, (x,), check_batched_grad=True)
+    assert gradcheck(ThroughNumpy.apply, (x,))
+    with pytest.raises(
+        GradcheckError, match=r"While computing batched gradients, got: .*\n\ngradcheck or gradgradcheck"
+    ):
+        gradcheck(ThroughNumpy.apply, (x,), check_batched_grad=True)
+    with pytest.raises(GradcheckError, match=r"(?s)For output 0 and input 0:.*\n\nGot:\ntensor.*\n\nExpected:\ntensor"):
+        gradcheck(Peeking.apply, (x,), check_batched_grad=True)
+    assert not gradcheck(Peeking.apply, (x,), check_batched_grad=True, raise_exception=False)
+
+
+def test_batched_tangents() -> None:
+    x = leaf(0.5, 1.5)
+    assert gradcheck(torch.exp, (x,), check_forward_ad=True, check_batched_forward_grad=True)
+    assert gradcheck(
+        lambda a, b: (a * b, a.sum()), (x, leaf(1.0, 2.0)), check_forward_ad=True, check_batched_forward_grad=True
+    )
+    with pytest.raises(
+        GradcheckError, match="gradcheck failed while testing batched gradient computation with forward-mode"
+    ):
+        gradcheck(Peeking.apply, (x,), check_forward_ad=True, check_batched_forward_grad=True)

@@ -74,6 +74,32 @@ def test_forward_mode_agrees_with_reverse_mode(key: str) -> None:
             check_forward(sample)
 
 
+# ---------------------------------------------------------------- batches of gradients
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("key", KEYS)
+def test_a_batch_of_gradients_gives_what_single_ones_give(key: str) -> None:
+    for sample in BY_KEY[key]:
+        if not sample.grad:
+            continue
+        call, inputs = as_function(sample)
+        outputs = call(*inputs) if inputs else ()
+        if not outputs:
+            continue
+        rng = np.random.default_rng(1)
+        seeds = [[random_like(o.detach().numpy(), rng) for _ in range(2)] for o in outputs]
+        single = [
+            torch.autograd.grad(outputs, inputs, [s[k] for s in seeds], allow_unused=True, retain_graph=True)
+            for k in range(2)
+        ]
+        batches = [torch.stack(s) for s in seeds]
+        both = torch.autograd.grad(outputs, inputs, batches, allow_unused=True, is_grads_batched=True)
+        for found, *rows in zip(both, *single, strict=True):
+            assert (found is None) == (rows[0] is None)
+            if found is not None:
+                expected = np.stack([r.detach().numpy() for r in rows])
+                np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-6, atol=1e-8)
+
+
 # ---------------------------------------------------------------- arguments as arrays
 def arrays_in(value: Any) -> list[np.ndarray]:
     if isinstance(value, np.ndarray):

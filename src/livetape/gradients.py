@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections import namedtuple
 from typing import Any
@@ -13,7 +14,6 @@ from livetape._tape.explain import noted
 from livetape._tape.lines import cut_of
 from livetape._tape.tensor import Edge, TensorBase, shape_of, wrap
 from livetape._tape.views import edge_of, needs_gradient
-from livetape.ops.joining import stack
 from livetape.size import size_of
 
 
@@ -220,7 +220,7 @@ def grad(
         raise noted(RuntimeError(f"got {len(outs)} tensors and {len(given)} gradients"))
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if is_grads_batched:
-        return _batched(outs, ins, given, create_graph, allow, materialize_grads)
+        return _batched(outs, ins, given, keep, create_graph, allow, materialize_grads)
     edges = [_edge(o) for o in outs]
     grads = _root_grads_of(outs, given)
     if None in edges:
@@ -241,21 +241,26 @@ def grad(
                 )
                 error.add_note(f"livetape: livetape.inspect.explain_grad(inputs[{i}], outputs) says why.")
                 raise error
-            if materialize_grads:
-                input = ins[i]
-                if isinstance(input, GradientEdge):
-                    raise noted(RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge"))
-                found[i] = wrap(np.zeros(shape_of(input), input.dtype.np), input.dtype, input._size)
-                if create_graph:
-                    found[i].recorded = True
-    return tuple(found)
+    return tuple(_materialized(found, ins, create_graph) if materialize_grads else found)
 
 
-def _batched(outs: Any, ins: Any, given: Any, create_graph: bool, allow: bool, materialize: bool) -> tuple[Any, ...]:
-    """One walk for each of the gradients that ``given`` stacks in its first dimension."""
-    count = None
+def _materialized(found: list[Any], ins: tuple[Any, ...], create_graph: bool) -> list[Any]:
+    """Gradients with zeros in the place of those that are missing."""
+    for i, (value, input) in enumerate(zip(found, ins)):
+        if value is None:
+            if isinstance(input, GradientEdge):
+                raise noted(RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge"))
+            found[i] = wrap(np.zeros(shape_of(input), input.dtype.np), input.dtype, input._size)
+            found[i].recorded = create_graph
+    return found
+
+
+def _batched(
+    outs: Any, ins: Any, given: Any, keep: bool, create_graph: bool, allow: bool, materialize: bool
+) -> tuple[Any, ...]:
+    """One walk, with batches for gradients: ``given`` stacks them in its first dimension."""
     for i, (output, g) in enumerate(zip(outs, given)):
-        if g is None:
+        if not isinstance(g, TensorBase) or isinstance(output, GradientEdge):
             continue
         if g.array.ndim == 0 or g.array.shape[1:] != output.array.shape:
             raise noted(
@@ -267,11 +272,15 @@ def _batched(outs: Any, ins: Any, given: Any, create_graph: bool, allow: bool, m
                     "consider using vmap."
                 )
             )
-        count = g.array.shape[0]
-    rows = [
-        grad(
-            outs, ins, [None if g is None else g[k] for g in given], True, create_graph, True, allow, False, materialize
-        )
-        for k in range(count or 0)
-    ]
-    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
+    given = [_root_grads_of((o,), (None,))[0] if g is None else g for o, g in zip(outs, given)]
+    known: list[Any] = []  # which of the results there are
+
+    def walk(*seeds: Any) -> tuple[Any, ...]:
+        found = grad(outs, ins, seeds, keep, create_graph, True, allow)
+        known[:] = [g is not None for g in found]
+        return tuple([g for g in found if g is not None])
+
+    vmap = importlib.import_module("livetape.func").vmap  # it lies above, and is loaded when it is needed
+    results = iter(vmap(walk, tuple([None if g is None else 0 for g in given]))(*given))
+    found = [next(results) if there else None for there in known]
+    return tuple(_materialized(found, ins, create_graph) if materialize else found)

@@ -17,7 +17,7 @@ from livetape import storage as storages
 from livetape._tape.backward import backward_from
 from livetape._tape.explain import noted
 from livetape._tape.lines import note_detached
-from livetape._tape.modes import describe, is_inferring, state
+from livetape._tape.modes import describe, is_inferring, local, state
 from livetape._tape.tensor import (
     TensorBase,
     factory,
@@ -197,6 +197,10 @@ class Tensor(Methods):
         self.node = None
         self.output_nr = 0
         self.recorded = False
+        if state.interposed:
+            for interposer in local.interposers:
+                if hasattr(interposer, "forget"):
+                    interposer.forget(self)
         return self
 
     def size(self, dim: int | None = None) -> Any:

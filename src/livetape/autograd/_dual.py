@@ -74,7 +74,7 @@ class DualLevel:
         tensor.__dict__.setdefault(KEY, {})[self.number] = made
         return made
 
-    def clear(self, tensor: Any) -> None:
+    def forget(self, tensor: Any) -> None:
         """Let a tensor have no tangent, even if its base has."""
         tensor.__dict__.setdefault(KEY, {})[self.number] = None
 

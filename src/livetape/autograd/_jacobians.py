@@ -16,7 +16,7 @@ from livetape._tape.tensor import TensorBase, from_array
 from livetape.gradients import grad
 from livetape.kernels.bits import BitSource
 from livetape.kernels.draws import unit32
-from livetape.ops.basics import detach
+from livetape.ops.basics import detach, zeros_like
 
 _DEFAULT_SEED = 67280421310721  # of a new Generator: the directions are torch's, and the same in every check
 
@@ -179,16 +179,20 @@ def _leaf(tensor: Any) -> Any:
 
 
 def tangents(fn: Callable[..., Any], inputs: Sequence[Any], at: int, direction: Any) -> list[Any]:
+    """`pushed` for arrays, each of one dimension."""
+    return [t.array.reshape(-1) for t in pushed(fn, inputs, at, from_array(direction))]
+
+
+def pushed(fn: Callable[..., Any], inputs: Sequence[Any], at: int, direction: Any) -> list[Any]:
     """The derivatives of all outputs along ``direction`` at input number ``at``, by forward mode."""
     forward_ad = importlib.import_module("livetape.autograd.forward_ad")
     with forward_ad.dual_level():
         given: list[Any] = [_leaf(i) if isinstance(i, TensorBase) else i for i in inputs]
-        given[at] = forward_ad.make_dual(given[at], from_array(direction))
+        given[at] = forward_ad.make_dual(given[at], direction)
         found = []
         for output in as_tuple(fn(*given)):
             tangent = forward_ad.unpack_dual(output).tangent
-            array = np.zeros_like(output.array) if tangent is None else tangent.array
-            found.append(array.reshape(-1))
+            found.append(zeros_like(output) if tangent is None else tangent)
         return found
 
 

@@ -140,5 +140,5 @@ def _without_tangent(tensor: Any, level: DualLevel) -> Any:
         named = _IDENTITY()
         named._op, named._edges, named._saved = node._op, node._edges, node._saved
         primal.node = named
-    level.clear(primal)  # or it would be found at its base
+    level.forget(primal)  # or it would be found at its base
     return primal

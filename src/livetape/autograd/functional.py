@@ -9,6 +9,7 @@ import numpy as np
 
 from livetape._tape.modes import local
 from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
+from livetape.autograd._vectorized import columns_at_once, rows_at_once
 from livetape.autograd.grad_mode import enable_grad, set_grad_enabled
 from livetape.gradients import grad
 from livetape.ops.basics import detach
@@ -333,8 +334,8 @@ def jacobian(
     """The Jacobian of ``func``: for each output and input a tensor of the output's shape followed by the input's.
 
     Source: ``torch.autograd.functional.jacobian``. A tuple of inputs gives a tuple, of outputs a tuple of those.
-    ``create_graph`` and ``strict`` as for `vjp`. ``vectorize`` and ``strategy`` do not change the numbers: the rows are
-    computed one by one in any case.
+    ``create_graph`` and ``strict`` as for `vjp`. With ``vectorize`` all rows are computed by one backward, by vmap;
+    with ``strategy="forward-mode"`` all columns by one forward an input.
 
     >>> import livetape as torch
     >>> torch.autograd.functional.jacobian(lambda x: x ** 2, torch.tensor([1., 2.]))
@@ -348,8 +349,7 @@ def jacobian(
             'prefer to use "reverse-mode".'
         )
     caller = "torch.autograd.functional.jacobian"
-    forward = strategy == "forward-mode"
-    if forward:
+    if strategy == "forward-mode":
         other = 'strategy="forward-mode"` are not supported together (yet). Please either set'
         if create_graph:
             raise NotImplementedError(
@@ -362,6 +362,17 @@ def jacobian(
                 "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly "
                 "implemented for `vectorize=True`."
             )
+        is_input_tuple, inputs = _as_tuple(inputs, "inputs", "jacobian")
+        is_tuple = [False]
+
+        def checked(value: Any) -> tuple[Any, ...]:
+            is_tuple[0], outputs = _as_tuple(value, _OUTPUTS, "jacobian")
+            return outputs
+
+        columns = columns_at_once(func, inputs, checked)
+        if is_input_tuple:  # torch returns lists here
+            return columns if is_tuple[0] else columns[0]
+        return _unpacked(tuple([row[0] for row in columns]), is_tuple[0])
     with enable_grad():
         is_input_tuple, inputs = _as_tuple(inputs, "inputs", "jacobian")
         inputs = _fresh(inputs, create_graph, True)
@@ -377,10 +388,11 @@ def jacobian(
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {output.dtype!r}"
                 )
-        found = [_rows(output, k, inputs, create_graph, strict) for k, output in enumerate(outputs)]
+        if vectorize:
+            found = [rows_at_once(output, inputs, create_graph) for output in outputs]
+        else:
+            found = [_rows(output, k, inputs, create_graph, strict) for k, output in enumerate(outputs)]
         found = [_finished(rows, create_graph) for rows in found]
-    if forward and is_input_tuple:  # torch returns lists here
-        return [list(rows) for rows in found] if is_output_tuple else list(found[0])
     each = tuple([_unpacked(rows, is_input_tuple) for rows in found])
     return _unpacked(each, is_output_tuple)
 
@@ -410,6 +422,8 @@ def hessian(
         return _scalar_output(func(*args), "hessian", strict).squeeze()
 
     def slopes(*args: Any) -> Any:
+        if outer_jacobian_strategy == "forward-mode":  # the inner Jacobian would detach what requires no gradient
+            args = tuple([t.requires_grad_(True) for t in args])
         found = jacobian(single, args, create_graph=True)
         _check_depends(found, "jacobian", strict)
         return found

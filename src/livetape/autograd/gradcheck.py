@@ -11,19 +11,15 @@ import numpy as np
 from livetape._tape.tensor import TensorBase, from_array, wrap
 from livetape._tape.views import edge_of
 from livetape.autograd import _jacobians as jacobians
+from livetape.autograd._gradcheck_batches import GradcheckError, check_batches, check_forward_batches
 from livetape.autograd._jacobians import Analytic, Difference, Directions, as_tuple, differentiable
 from livetape.gradients import grad
 from livetape.kernels.draws import unit
 from livetape.ops.complexes import imag, real
-from livetape.ops.joining import stack
 from livetape.ops.nodes import node_class
 from livetape.random import default_generator
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
-
-
-class GradcheckError(RuntimeError):
-    """A derivative that does not agree with differences (source: the torch class of that name)."""
 
 
 _NOT_REENTRANT = (
@@ -112,9 +108,11 @@ def gradcheck(
     check = _Check(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, fast_mode, check_grad_dtypes)
     try:
         check.run(check_forward_ad, check_backward_ad)
+        if check_batched_forward_grad:
+            check_forward_batches(check.fn, check.inputs, check.at)
         if check_backward_ad:
             if check_batched_grad:
-                check.batched()
+                check_batches(check.outputs, check.moved)
             check.multiplied()
             if check_undefined_grad:
                 check.undefined()
@@ -275,16 +273,6 @@ class _Check:
         return text + _SLOW_PASSES if _close(analytic, numeric, self.rtol, self.atol) else text
 
     # ------------------------------------------------------------ how backward treats its incoming gradients
-    def batched(self) -> None:
-        """A batch of incoming gradients gives what they give one by one."""
-        for output in self.outputs:
-            seeds = [from_array(_uniform(output.array.shape, output.dtype.np)) for _ in range(2)]
-            single = [grad(output, self.moved, seed, retain_graph=True, allow_unused=True) for seed in seeds]
-            both = grad(output, self.moved, stack(seeds), retain_graph=True, allow_unused=True, is_grads_batched=True)
-            for rows, batch in zip(zip(*single), both):
-                if batch is not None and not _close(batch.array, np.stack([r.array for r in rows]), 1e-5, 1e-8):
-                    raise GradcheckError("While computing batched gradients, got: other values than one by one")
-
     def multiplied(self) -> None:
         """Zeros give zeros, of the inputs' sizes and dtypes."""
         if not self.outputs:

@@ -100,11 +100,12 @@ class CtcLoss(Function):
         for place in range(width):
             where: Any = (slice(None), rows, labels[:, place])
             np.add.at(posterior, where, weight[:, :, place])
-        grad = (np.exp(log_probs.array) - posterior) * grads[0].array[None, :, None]
-        grad *= (np.arange(steps)[:, None] < lengths[None])[:, :, None]
+        slope = np.exp(log_probs.array) - posterior
+        slope *= (np.arange(steps)[:, None] < lengths[None])[:, :, None]
+        grad = from_array(slope.astype(log_probs.array.dtype)) * grads[0][None, :, None]
         if zero_infinity:
-            grad[:, np.isinf(loss)] = 0
-        return (from_array(grad.astype(log_probs.array.dtype)), None, None, None, None, None)
+            grad = grad.masked_fill(from_array(np.isinf(loss)[None, :, None]), 0)
+        return (grad, None, None, None, None, None)
 
 
 CtcLoss._backward_cls.__name__ = "CtcLossBackward0"  # type: ignore[attr-defined]

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from livetape import gradients, ops
-from livetape._tape.modes import is_recording
+from livetape._tape.modes import is_recording, is_transformed
 from livetape._tape.tensor import from_array
 from livetape.autograd.function import Function
+from livetape.autograd.grad_mode import enable_grad
 from livetape.tensor import Tensor
 
 Array = Any
@@ -122,9 +123,16 @@ class _Layer(Function):
 
     @classmethod
     def differentiable(cls, ctx: Any, grads: Any) -> Any:
-        """The gradients as tensors on the tape."""
+        """The gradients by operations: on the tape if it records, and for batches."""
         x, h, c, w_ih, w_hh, b_ih, b_hh = ctx.saved_tensors
-        found = layer_of_operations(cls.mode, x, h, c, w_ih, w_hh, b_ih, b_hh, None, ctx.reverse)
+        recording = is_recording()
+        with enable_grad():
+            if not recording:
+                x, h, c, w_ih, w_hh, b_ih, b_hh = [
+                    None if t is None else t.detach().requires_grad_(t.requires_grad)
+                    for t in (x, h, c, w_ih, w_hh, b_ih, b_hh)
+                ]
+            found = layer_of_operations(cls.mode, x, h, c, w_ih, w_hh, b_ih, b_hh, None, ctx.reverse)
         pairs = [(out, grad) for out, grad in zip(found, grads) if out is not None and grad is not None]
         inputs = [x, h, c, w_ih, w_hh, b_ih, b_hh]
         wanted = [i for i, needed in enumerate(ctx.needs_input_grad[:7]) if needed]
@@ -135,7 +143,7 @@ class _Layer(Function):
                 [p[0] for p in pairs],
                 [inputs[i] for i in wanted],
                 [p[1] for p in pairs],
-                create_graph=True,
+                create_graph=recording,
                 allow_unused=True,
             ),
         ):
@@ -211,7 +219,7 @@ class LSTMLayer(_Layer):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if is_recording():
+        if is_recording() or is_transformed():
             return LSTMLayer.differentiable(ctx, grads)
         X, H, C, Wi, Wh = _arrays(ctx, *ctx.saved_tensors[:5])
         gates, hs, cs, squashed = ctx.kept
@@ -284,7 +292,7 @@ class GRULayer(_Layer):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if is_recording():
+        if is_recording() or is_transformed():
             return GRULayer.differentiable(ctx, grads)
         saved = ctx.saved_tensors
         X, H, Wi, Wh = _arrays(ctx, saved[0], saved[1], saved[3], saved[4])
@@ -340,7 +348,7 @@ class RNNLayer(_Layer):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if is_recording():
+        if is_recording() or is_transformed():
             return RNNLayer.differentiable(ctx, grads)
         saved = ctx.saved_tensors
         X, H, Wi, Wh = _arrays(ctx, saved[0], saved[1], saved[3], saved[4])
