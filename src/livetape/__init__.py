@@ -139,6 +139,7 @@ _NAMES = {
     "autocast": "amp",
     "UntypedStorage": "storage",
     "TypedStorage": "storage",
+    "get_compat": "compat",
     "set_compat": "compat",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",

@@ -10,6 +10,7 @@ import numpy as np
 
 from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
+from livetape.compat import compat
 from livetape.dtypes import COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, boolean, dtype
 from livetape.kernels import pairs
 from livetape.ops.basics import zeros_like
@@ -37,10 +38,20 @@ def _pair(
     promote: str = "same",
     node: str | None = None,
     second: str = "other",
+    differs: str = "",
     **formulas: Any,
 ) -> Any:
     """A function of two tensors; neither may be a number."""
-    op = elementwise(name, kernel, params="self other", tensors="self other", promote=promote, node=node, **formulas)
+    op = elementwise(
+        name,
+        kernel,
+        params="self other",
+        tensors="self other",
+        promote=promote,
+        node=node,
+        differs=differs,
+        **formulas,
+    )
     call, change = op.call2, op.inplace
 
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -85,46 +96,77 @@ atan2 = _pair(
     other=_atan2_other,
 )
 arctan2 = atan2
+
+
+def _along(part: Any, length: Any) -> Any:
+    """``part / length``: the derivative of a length, of which the shortest at the origin, as for `norm`, is 0."""
+    if compat.torch:
+        return part / length
+    origin = length == 0
+    return where(origin, 0, part / (length + origin))
+
+
 hypot = _pair(
     "hypot",
     pairs.real("hypot", np.hypot),
     "sqrt(input**2 + other**2), without overflow.",
-    self=lambda grad, self, result: grad * (self / result),
-    other=lambda grad, other, result: grad * (other / result),
+    self=lambda grad, self, result: grad * _along(self, result),
+    other=lambda grad, other, result: grad * _along(other, result),
+    differs="the gradient at (0, 0)",
 )
 
+
 # ---------------------------------------------------------------- logarithms
+def _weight(self: Any, other: Any, scale: float) -> Any:
+    """What the first of two arguments contributes to the sum of their powers."""
+    gap = self - other
+    if compat.torch or gap.dtype.category == COMPLEX:
+        return sigmoid(gap * scale if scale != 1.0 else gap)
+    alike = (gap != gap) & (self == other)  # both infinite: minus infinity contributes nothing, infinities share
+    gap = where(alike, 0, gap)
+    return where(alike, (self > 0) * 0.5, sigmoid(gap * scale if scale != 1.0 else gap))
+
+
 logaddexp = _pair(
     "logaddexp",
     pairs.logaddexp,
     "log(exp(input) + exp(other)), without overflow.",
-    self=lambda grad, self, other: grad * sigmoid(self - other),
-    other=lambda grad, self, other: grad * sigmoid(other - self),
+    self=lambda grad, self, other: grad * _weight(self, other, 1.0),
+    other=lambda grad, self, other: grad * _weight(other, self, 1.0),
+    differs="the gradient where both arguments are the same infinity",
 )
 logaddexp2 = _pair(
     "logaddexp2",
     pairs.real("logaddexp2", np.logaddexp2),
     "log2(2**input + 2**other), without overflow.",
-    self=lambda grad, self, other: grad * sigmoid((self - other) * _LN2),
-    other=lambda grad, self, other: grad * sigmoid((other - self) * _LN2),
+    self=lambda grad, self, other: grad * _weight(self, other, _LN2),
+    other=lambda grad, self, other: grad * _weight(other, self, _LN2),
+    differs="the gradient where both arguments are the same infinity",
 )
 
 
-def _xlogy_self(grad: Any, self: Any, other: Any) -> Any:
-    return where((self == 0) & (other <= 0), 0, xlogy(grad, other))
+def _of_factor(grad: Any, self: Any, other: Any, log: Any, zero: float) -> Any:
+    """grad * log(other), where ``zero`` is the zero of what the logarithm is taken of."""
+    edge = other <= zero if compat.torch else other < zero  # 0 * log(other) has no slope left of the zero
+    return where((self == 0) & edge, 0, log(grad, other))
 
 
-def _xlogy_number(grad: Any, self: Any, other: Any) -> Any:
-    slope = grad * math.log(other) if other > 0 else grad * (-math.inf if other == 0 else math.nan)
-    return where(self == 0, 0, slope) if other <= 0 else slope
+def _of_factor_number(grad: Any, self: Any, other: Any, log: Any, zero: float) -> Any:
+    if other > zero:
+        return grad * log(other)
+    slope = grad * (-math.inf if other == zero else math.nan)
+    return slope if other == zero and not compat.torch else where(self == 0, 0, slope)
 
 
-def _xlog1py_self(grad: Any, self: Any, other: Any) -> Any:
-    return where((self == 0) & (other <= -1), 0, xlog1py(grad, other))
+def _of_argument(grad: Any, self: Any, argument: Any) -> Any:
+    """grad * self / argument, and 0 where ``self`` is 0 and with it the product, whatever the logarithm is."""
+    if compat.torch:
+        return grad * self / argument
+    nothing = (self == 0) & (argument == 0)
+    return where(nothing, 0, grad * self / (argument + nothing))
 
 
-def _xlog1py_number(grad: Any, self: Any, other: Any) -> Any:
-    return _xlogy_number(grad, self, other + 1) if other <= -0.5 else grad * math.log1p(other)
+_AT_ZERO = "the gradients where the logarithm's argument is 0 and its factor is, too"
 
 
 def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_self_number: Any, of_other: Any) -> Any:
@@ -135,6 +177,7 @@ def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_sel
         tensors="self other",
         promote="float",
         node=node + "0",
+        differs=_AT_ZERO,
         self=of_self,
         other=of_other,
     )
@@ -146,6 +189,7 @@ def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_sel
         promote="float",
         node=node + "1",
         key=name + ".self_number",
+        differs=_AT_ZERO,
         other=of_other,
     )
     by_number = elementwise(
@@ -156,6 +200,7 @@ def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_sel
         promote="float",
         node=node + "2",
         key=name + ".other_number",
+        differs=_AT_ZERO,
         self=of_self_number,
     )
 
@@ -193,24 +238,26 @@ xlogy = _times_log(
     pairs.xlogy,
     "input * log(other), and 0 where input is 0 (source: ``torch.xlogy``).",
     "XlogyBackward",
-    _xlogy_self,
-    _xlogy_number,
-    lambda grad, self, other: grad * self / other,
+    lambda grad, self, other: _of_factor(grad, self, other, xlogy, 0.0),
+    lambda grad, self, other: _of_factor_number(grad, self, other, math.log, 0.0),
+    lambda grad, self, other: _of_argument(grad, self, other),
 )
 xlog1py = _times_log(
     "special_xlog1py",
     pairs.xlog1py,
     "input * log1p(other), and 0 where input is 0 (source: ``torch.special.xlog1py``).",
     "SpecialXlog1PyBackward",
-    _xlog1py_self,
-    _xlog1py_number,
-    lambda grad, self, other: grad * self / (other + 1),
+    lambda grad, self, other: _of_factor(grad, self, other, xlog1py, -1.0),
+    lambda grad, self, other: _of_factor_number(grad, self, other, math.log1p, -1.0),
+    lambda grad, self, other: _of_argument(grad, self, other + 1),
 )
 
 
 # ---------------------------------------------------------------- the bits of a float
 def _copysign_self(grad: Any, self: Any, result: Any) -> Any:
-    return where(self == 0, 0, grad * (result / self))
+    if compat.torch:
+        return where(self == 0, 0, grad * (result / self))
+    return grad * (self.sgn() * result.sgn())
 
 
 COPYSIGN = elementwise(

@@ -26,6 +26,7 @@ from livetape.thread_modes import casting
 TABLE: dict[str, Op] = {}
 LINEAR: dict[Op, bool | str] = {}  # of the rows that declare it: see `row`
 BATCH: dict[Op, Any] = {}  # likewise
+DIFFERS: dict[str, str] = {}  # row: where torch is wrong, and `livetape.compat` chooses
 _PROMOTES = {"same": SAME, "float": TO_FLOAT, "bool": TO_BOOL}
 
 
@@ -34,12 +35,14 @@ def camel(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.strip("_").split("_"))
 
 
-def _register(op: Op, node: str | None, key: str | None) -> None:
+def _register(op: Op, node: str | None, key: str | None, differs: str) -> None:
     op.node_class = node_class(node or camel(op.name) + "Backward0")
     key = key or op.name
     if key in TABLE:
         raise noted(TypeError(f"two rows are called {key!r}"))
     TABLE[key] = op
+    if differs:
+        DIFFERS[key] = differs
 
 
 def row(
@@ -57,6 +60,7 @@ def row(
     key: str | None = None,
     linear: bool | str = False,
     batch: Any = None,
+    differs: str = "",
     **formulas: Callable[..., Any],
 ) -> Op:
     """Declare an operation whose kernel is a function on arrays.
@@ -72,13 +76,14 @@ def row(
     linear     True: the kernel is linear in its differentiable inputs together, so that forward mode applies it to the
                tangents; "each": it is linear in each of them, the others held
     batch      how the row runs on batches, see `livetape.func._rules`
+    differs    where torch's answer is wrong and `livetape.compat` chooses: the words of docs/differences.md
     """
     op = Op(name, kernel, tuple(params.split()) if params else argument_names(kernel), tuple(tensors.split()))
     op.listed = listed
     op.view = view
     op.outputs = outputs
     op.analytic = analytic
-    _register(op, node, key)
+    _register(op, node, key, differs)
     if inplace_node:
         op.inplace_class = node_class(inplace_node)
     if linear:
@@ -99,12 +104,14 @@ def elementwise(
     node: str | None = None,
     analytic: bool = True,
     key: str | None = None,
+    differs: str = "",
     **formulas: Callable[..., Any],
 ) -> Elementwise:
     """Declare an operation on corresponding elements.
 
     promote    "same": the promoted dtype; "float": the default float for integers; "bool": bool
     params     the kernel's arguments, for a ufunc of more than two or fewer than its own
+    differs    as for `row`
     """
     if params is not None:
         names = tuple(params.split())
@@ -117,7 +124,7 @@ def elementwise(
     )
     op.promotes = _PROMOTES[promote]
     op.analytic = analytic
-    _register(op, node, key)
+    _register(op, node, key, differs)
     op.derivative(**formulas)
     return op
 
@@ -130,13 +137,16 @@ def unary(
     promote: str = "float",
     node: str | None = None,
     analytic: bool = True,
+    differs: str = "",
     **formulas: Any,
 ) -> Any:
     """Declare a one-argument elementwise operation and return its public function.
 
     The function carries the row as ``.row`` and its in-place variant as ``.inplace``.
     """
-    op = elementwise(name, kernel, params="self", promote=promote, node=node, analytic=analytic, **formulas)
+    op = elementwise(
+        name, kernel, params="self", promote=promote, node=node, analytic=analytic, differs=differs, **formulas
+    )
     call, change = op.call1, op.inplace
 
     def function(input: Any, *, out: Any = None) -> Any:
@@ -158,6 +168,7 @@ def binary(
     promote: str = "same",
     node: str | None = None,
     analytic: bool = True,
+    differs: str = "",
     **formulas: Any,
 ) -> Any:
     """Declare a two-argument elementwise operation and return its public function, as `unary` does."""
@@ -169,6 +180,7 @@ def binary(
         promote=promote,
         node=node,
         analytic=analytic,
+        differs=differs,
         **formulas,
     )
     call, change = op.call2, op.inplace
