@@ -257,3 +257,23 @@ def test_sequences(reentrant: bool) -> None:
         assert x.grad.item() == pytest.approx(grad(block(torch.sin(x)) * 0 + x.sin().cos().exp().tanh(), x)[0].item())
     with pytest.raises(ValueError, match="Unexpected keyword arguments: scale"):
         checkpoint_sequential(steps, 2, x, use_reentrant=reentrant, scale=1)
+
+
+@both
+def test_the_second_forward_casts_as_the_first_did(reentrant: bool) -> None:
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(3, 4), torch.randn(2, 3, requires_grad=True)
+    kinds = []
+
+    def run(t: Any) -> Any:
+        out = layer(t)
+        kinds.append(out.dtype)
+        return out.float().sin()
+
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        plain = layer(x).float().sin()
+        y = checkpoint(run, x, use_reentrant=reentrant)
+    expected = grad(plain.sum(), x)[0]
+    y.sum().backward()
+    assert kinds == [torch.bfloat16, torch.bfloat16]
+    assert torch.equal(x.grad, expected)

@@ -164,6 +164,23 @@ def test_functions_of_ones_own() -> None:
         assert torch.equal(grad(run(lambda a, b: Square.apply(a @ b), policy, x, w).sum(), x)[0], expected)
 
 
+def test_casts_are_operations_of_their_own() -> None:
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(3, 4), torch.randn(2, 3, requires_grad=True)
+    seen: list[str] = []
+
+    def policy(ctx: Any, op: Any, *args: Any) -> bool:
+        seen.append(str(op))
+        return op is aten.addmm.default
+
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        expected = grad(layer(x).float().sin().sum(), x)[0]
+    with torch.autocast("cpu", dtype=torch.bfloat16):  # a cast of a weight that was remembered would be none here
+        loss = run(lambda t: layer(t).float().sin(), policy, x).sum()
+    assert torch.equal(grad(loss, x)[0], expected)
+    assert "aten._to_copy.default" in seen and "aten.addmm.default" in seen
+
+
 def test_second_order() -> None:
     x, w = inputs()
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from livetape._tape.modes import local
 from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
+from livetape.amp import autocast, switches
 from livetape.autograd.function import Function
 from livetape.autograd.grad_mode import enable_grad, no_grad
 from livetape.autograd.graph import saved_tensors_hooks
@@ -132,6 +133,16 @@ def check_backward_validity(inputs: Any) -> None:
     """Warn if none of the inputs requires a gradient."""
     if not any(isinstance(i, TensorBase) and i.requires_grad for i in inputs):  # type: ignore[attr-defined]
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+def _casting() -> Any:
+    """What the autocast of now is again: a context for the second forward."""
+    return autocast(
+        "cpu",
+        switches.get_autocast_dtype("cpu"),
+        switches.is_autocast_enabled("cpu"),
+        switches.is_autocast_cache_enabled(),
+    )
 
 
 # ---------------------------------------------------------------- without a walk inside the walk
@@ -280,6 +291,7 @@ def _without_reentry(
     if not local.grad:
         return function(*args, **kwargs)
     state = get_rng_state() if preserve else None
+    casting = _casting()
     places = [k for k, a in enumerate(args) if isinstance(a, TensorBase)]
     rest = [None if k in places else a for k, a in enumerate(args)]
 
@@ -290,7 +302,7 @@ def _without_reentry(
         with fork_rng(enabled=preserve):
             if state is not None:
                 set_rng_state(state)
-            with second:
+            with casting, second:
                 function(*given, **kwargs)
 
     stop = early_stop if _Settings.early_stop is None else _Settings.early_stop
@@ -313,6 +325,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.state = get_rng_state() if preserve_rng_state else None
+        ctx.casting = _casting()
         ctx.places = [k for k, a in enumerate(args) if isinstance(a, TensorBase)]
         ctx.rest = [None if k in ctx.places else a for k, a in enumerate(args)]
         ctx.save_for_backward(*[args[k] for k in ctx.places])
@@ -330,7 +343,7 @@ class CheckpointFunction(Function):
         with fork_rng(enabled=ctx.state is not None):
             if ctx.state is not None:
                 set_rng_state(ctx.state)
-            with enable_grad():
+            with enable_grad(), ctx.casting:
                 outputs = ctx.run_function(*leaves)
         if isinstance(outputs, TensorBase):
             outputs = (outputs,)
