@@ -167,6 +167,38 @@ def test_whole_module():
     assert not any("livetape" in path for path in asked)
 
 
+@pytest.mark.parametrize(
+    "thing, path",
+    [
+        (torch.nn.MultiheadAttention, "torch.nn.modules.activation.MultiheadAttention"),
+        (torch.nn.ChannelShuffle, "torch.nn.modules.channelshuffle.ChannelShuffle"),
+        (torch.nn.LinearCrossEntropyLoss, "torch.nn.modules.loss.LinearCrossEntropyLoss"),
+        (torch.optim.AdamW, "torch.optim.adamw.AdamW"),
+        (torch.optim.Muon, "torch.optim.Muon"),
+        (torch.optim.lr_scheduler.StepLR, "torch.optim.lr_scheduler.StepLR"),
+    ],
+)
+def test_classes_go_by_torchs_paths(thing, path):
+    assert serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(saved(thing))) == [path]
+    with torch.serialization.safe_globals([thing]):
+        assert loaded(saved(thing)) is thing
+
+
+def test_modules_with_hooks_and_weights_of_torchs_names():
+    """What torch's own classes read of the pickle is in it."""
+    net = torch.nn.Sequential(torch.nn.utils.spectral_norm(torch.nn.Linear(2, 2)), torch.nn.GRU(2, 3))
+    data = saved(net)
+    assert {
+        "torch.nn.utils.spectral_norm.SpectralNormStateDictHook",
+        "torch.nn.utils.spectral_norm.SpectralNormLoadStateDictPreHook",
+        "torch.nn.modules.module._WrappedHook",
+    } < set(serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data)))
+    again = loaded(data, weights_only=False)
+    assert again[0].state_dict()._metadata[""]["spectral_norm"] == {"weight.version": 1}
+    (weight,) = [w for w in net[1].__getstate__()["_flat_weights"] if w is net[1].weight_hh_l0]
+    assert torch.equal(again[1].weight_hh_l0, weight) and "_flat_weights" not in again[1].__dict__
+
+
 # ---------------------------------------------------------------- memory
 def test_sharing():
     x = torch.arange(6.0)

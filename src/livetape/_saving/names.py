@@ -14,9 +14,19 @@ _HERE = "livetape"
 _TORCH = "torch"
 # Modules of livetape that torch has not, and where it has what they hold.
 _ELSEWHERE = (
+    ("torch.distributions._elementwise_transforms", "torch.distributions.transforms"),
+    ("torch.distributions._transform", "torch.distributions.transforms"),
+    ("torch.distributions._vector_transforms", "torch.distributions.transforms"),
+    ("torch.nn._linear_cross_entropy", "torch.nn.modules.linear_cross_entropy_options"),
+    ("torch.nn.modules._state", "torch.nn.modules.module"),
+    ("torch.nn.modules.attention", "torch.nn.modules.activation"),
+    ("torch.nn.modules.linear_cross_entropy", "torch.nn.modules.loss"),
     ("torch.nn.modules.parameters", "torch.nn.modules.container"),
     ("torch.optim._schedule", "torch.optim.lr_scheduler"),
+    ("torch.optim.adafactor", "torch.optim"),
+    ("torch.optim.muon", "torch.optim"),
 )
+_MOVED = {"AdamW": "torch.optim.adamw", "ChannelShuffle": "torch.nn.modules.channelshuffle"}
 
 
 def _root() -> Any:
@@ -62,6 +72,9 @@ def torch_name(obj: Any, name: str | None = None) -> tuple[str, str] | None:
     for prefix, place in _ELSEWHERE:
         if module.startswith(prefix):
             module = place
+            break
+    if name in _MOVED and module.startswith((_TORCH + ".optim.", _TORCH + ".nn.")):
+        module = _MOVED[name]
     places = [_TORCH, "torch.nn.functional"] if isinstance(obj, FunctionType) else [_TORCH]
     for place in [*places, module]:
         try:

@@ -173,6 +173,7 @@ __getattr__, __dir__, __all__ = _lazy(
         "adaptive": "AdaptiveLogSoftmaxWithLoss",
         "attention": "MultiheadAttention",
         "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d SyncBatchNorm",
+        "channelshuffle": "",
         "container": "Container ModuleDict ModuleList Sequential",
         "conv": (
             "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d LazyConv2d "
@@ -187,6 +188,7 @@ __getattr__, __dir__, __all__ = _lazy(
         ),
         "lazy": "",
         "linear": "Bilinear Identity LazyLinear Linear",
+        "linear_cross_entropy_options": "",
         "linear_cross_entropy": "LinearCrossEntropyLoss LinearCrossEntropyOptions",
         "loss": (
             "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss CTCLoss GaussianNLLLoss "

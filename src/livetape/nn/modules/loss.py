@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -465,3 +466,10 @@ class CTCLoss(_Loss):
         return F.ctc_loss(
             log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )
+
+
+def __getattr__(name: str) -> Any:
+    """LinearCrossEntropyLoss, which torch defines here; its own file imports this one."""
+    if name == "LinearCrossEntropyLoss":
+        return importlib.import_module("livetape.nn.modules.linear_cross_entropy").LinearCrossEntropyLoss
+    raise AttributeError(f"module 'torch.nn.modules.loss' has no attribute '{name}'")

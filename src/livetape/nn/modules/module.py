@@ -26,13 +26,14 @@ from livetape.nn.modules._hooks import (
 )
 from livetape.nn.modules._members import MemberMethods
 from livetape.nn.modules._names import typename
-from livetape.nn.modules._state import StateMethods, _IncompatibleKeys
+from livetape.nn.modules._state import StateMethods, _IncompatibleKeys, _WrappedHook
 from livetape.nn.parameter import Buffer, Parameter
 from livetape.tensor import Tensor
 
 __all__ = [
     "Module",
     "_IncompatibleKeys",
+    "_WrappedHook",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",

@@ -129,6 +129,12 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Any]:
         return [getattr(self, name, None) for name in self._flat_weights_names]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_flat_weights": self._flat_weights}  # torch's saves and expects them
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({key: value for key, value in state.items() if key != "_flat_weights"})
+
     @property
     def all_weights(self) -> list[list[Any]]:
         """The parameters of each layer and direction."""

@@ -72,30 +72,30 @@ class SpectralNorm:
         module.register_buffer(name + "_u", u)
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(hook)
-        module._register_state_dict_hook(_SaveVersion(hook))
-        module._register_load_state_dict_pre_hook(_LoadOld(hook))
+        module._register_state_dict_hook(SpectralNormStateDictHook(hook))
+        module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(hook))
         return hook
 
 
-class _SaveVersion:
+class SpectralNormStateDictHook:
     """The state_dict hook that notes the version of what is saved."""
 
-    def __init__(self, norm: SpectralNorm) -> None:
-        self.norm = norm
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
 
     def __call__(self, module: Any, state_dict: Any, prefix: str, local_metadata: Any) -> None:
         versions = local_metadata.setdefault("spectral_norm", {})
-        key = self.norm.name + ".version"
+        key = self.fn.name + ".version"
         if key in versions:
             raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
-        versions[key] = self.norm._version
+        versions[key] = self.fn._version
 
 
-class _LoadOld:
+class SpectralNormLoadStateDictPreHook:
     """The hook that completes what version 0 saved: the normalised weight, and no ``v``."""
 
-    def __init__(self, norm: SpectralNorm) -> None:
-        self.norm = norm
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
 
     def __call__(
         self,
@@ -107,10 +107,10 @@ class _LoadOld:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        version = local_metadata.get("spectral_norm", {}).get(self.norm.name + ".version", None)
+        version = local_metadata.get("spectral_norm", {}).get(self.fn.name + ".version", None)
         if version is not None and version >= 1:
             return
-        key = prefix + self.norm.name
+        key = prefix + self.fn.name
         if version is None and key not in state_dict and all(key + end in state_dict for end in ("_orig", "_u", "_v")):
             return  # as now, but made without metadata
         missing = [key + end for end in ("_orig", "", "_u") if key + end not in state_dict]
@@ -121,7 +121,7 @@ class _LoadOld:
         with no_grad():
             weight, u = state_dict[key + "_orig"], state_dict[key + "_u"]
             sigma = (weight / state_dict.pop(key)).mean()
-            matrix = as_matrix(weight, self.norm.dim)
+            matrix = as_matrix(weight, self.fn.dim)
             # The v for which u = unit(W v) and u W v = sigma
             v = linalg.pinv(matrix.t().mm(matrix)).mm(matrix.t()).mv(u)
             state_dict[key + "_v"] = v.mul_(sigma / ops.dot(u, ops.mv(matrix, v)))
@@ -146,9 +146,12 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
             break
     else:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
-    for hooks, kind in ((module._state_dict_hooks, _SaveVersion), (module._load_state_dict_pre_hooks, _LoadOld)):
+    for hooks, kind in (
+        (module._state_dict_hooks, SpectralNormStateDictHook),
+        (module._load_state_dict_pre_hooks, SpectralNormLoadStateDictPreHook),
+    ):
         for key, hook in list(hooks.items()):
             hook = getattr(hook, "hook", hook)
-            if isinstance(hook, kind) and hook.norm.name == name:
+            if isinstance(hook, kind) and hook.fn.name == name:
                 del hooks[key]
     return module
