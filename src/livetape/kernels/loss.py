@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from livetape.compat import compat
 from livetape.dtypes import of_numpy, promote_types
 from livetape.kernels.activation import sigmoid
 from livetape.kernels.compiled import compiled
@@ -175,9 +177,26 @@ def bce_logits(self: Array, target: Array, weight: Array | None, pos_weight: Arr
         loss += np.maximum(-x, zero(x))
         loss = loss * ((pos_weight - number(x, 1.0)) * t + number(x, 1.0))
         loss = loss + (number(x, 1.0) - t) * x
+    found = _weighted(loss, weight, target.dtype, reduction)
+    if found.size and not math.isfinite(found.sum()):
+        found = _weighted(np.where(np.isinf(x), _at_infinity(x, t, pos_weight), loss), weight, target.dtype, reduction)
+    return found
+
+
+def _weighted(loss: Array, weight: Array | None, kind: Any, reduction: int) -> Array:
     if weight is not None:
         loss = loss * weight
-    return reduced(loss if loss.dtype == target.dtype else loss.astype(target.dtype), reduction)
+    return reduced(loss if loss.dtype == kind else loss.astype(kind), reduction)
+
+
+def _at_infinity(x: Array, t: Array, pos_weight: Array | None) -> Array:
+    """`bce_logits` for infinite x: a part whose factor is 0 is 0. torch gives NaN for most of them."""
+    rest = number(x, 1.0) - t
+    if compat.torch:
+        return rest * x + np.maximum(-x, zero(x)) * (1 if pos_weight is None else (pos_weight * t + rest))
+    yes = t if pos_weight is None else pos_weight * t
+    lost = np.where(x < 0, yes, rest)
+    return np.where(lost == 0, zero(x), lost * np.abs(x))
 
 
 def bce_logits_backward(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape.compat import compat
 from livetape.kernels.compiled import compiled
 
 SMALL = 2048  # up to so many elements NumPy's own loops are as good as any
@@ -170,14 +171,31 @@ def mean(x: Any, axes: Any = None, keepdims: bool = False, kind: Any = None) -> 
     """The mean over ``axes``; float16 and bfloat16 are added in float32."""
     if kind is None and x.dtype.kind == "f" and 0 < x.size <= SMALL and x.itemsize > 2:
         found = add.reduce(x, axis=axes, keepdims=keepdims)
-        return found / x.dtype.type(x.size / found.size) if found.size else found
+        if not found.size:
+            return found
+        found = found / x.dtype.type(x.size / found.size)
+        return found if compat.torch or is_finite(found) else _mean_of_parts(x, axes, keepdims)
     kind = x.dtype if kind is None else kind
-    count = count_over(x.shape, axes)
     if kind.itemsize == 2 and kind.kind in "fV":
-        found = total(x.astype(np.float32), axes, keepdims)
-        return np.true_divide(found, np.float32(count)).astype(kind)
-    found = total(x, axes, keepdims, kind)
-    return np.true_divide(found, kind.type(count))
+        return mean(x.astype(np.float32), axes, keepdims).astype(kind)
+    found = np.true_divide(total(x, axes, keepdims, kind), kind.type(count_over(x.shape, axes)))
+    if compat.torch or not x.size or is_finite(found):
+        return found
+    return _mean_of_parts(x.astype(kind, copy=False), axes, keepdims)
+
+
+def _mean_of_parts(x: Any, axes: Any, keepdims: bool) -> Any:
+    """The mean where the sum overflows: each element is divided first."""
+    return total(x / x.dtype.type(count_over(x.shape, axes)), axes, keepdims)
+
+
+def is_finite(found: Any) -> bool:
+    """Whether all elements of what a reduction found are finite."""
+    if found.ndim == 0 and found.dtype.kind == "f":
+        return math.isfinite(found)
+    if found.dtype.kind == "f" and math.isfinite(np.vdot(found, found)):  # quick, but it may overflow itself
+        return True
+    return bool(np.isfinite(found).all())
 
 
 def moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool = False) -> tuple[Any, Any]:
@@ -185,13 +203,44 @@ def moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool = F
 
     With ``root``, the standard deviation instead of the variance.
     """
+    if is_half(x):
+        spread, centre = moments(x.astype(np.float32), axes, correction, keepdims, root)
+        return spread.astype(x.dtype), centre.astype(x.dtype)
+    spread, centre = _moments(x, axes, correction, keepdims, root)
+    if x.size == 0 or _in_range(spread, 1e-30) or (compat.torch and x.itemsize > 4):
+        return spread, centre
+    # the squares are too large or too small: torch adds those of single precision in double
+    if x.dtype == np.float32:
+        wider = _moments(x.astype(np.float64), axes, correction, keepdims, root)
+        return np.asarray(wider[0]).astype(x.dtype), np.asarray(wider[1]).astype(x.dtype)
+    scale = _largest(x, axes)
+    spread, centre = _moments(x / scale, axes, correction, True, root)
+    spread, centre = np.asarray(spread * (scale if root else scale * scale)), np.asarray(centre * scale)
+    axes = tuple(range(x.ndim)) if axes is None else axes
+    return finish(spread, axes, keepdims), finish(centre, axes, keepdims)
+
+
+def _in_range(found: Any, low: float) -> bool:
+    """Whether all elements are finite and not so small that squares below have vanished."""
+    if found.ndim == 0:
+        return bool(low < found < math.inf)
+    return bool(low < minimum.reduce(found, axis=None) and maximum.reduce(found, axis=None) < math.inf)
+
+
+def _largest(x: Any, axes: Any) -> Any:
+    """The largest absolute value over ``axes``, which are kept; 1 where it is 0 or not finite."""
+    size = np.absolute(x)
+    size = np.asarray(maximum.reduce(size, axis=axes, keepdims=True) if size.size else np.ones_like(size))
+    return np.where(np.isfinite(size) & (size > 0), size, size.dtype.type(1))
+
+
+def _moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool) -> tuple[Any, Any]:
     kind = x.dtype
     if kind.kind == "f" and x.size <= SMALL and x.itemsize > 2:
         count, one = count_over(x.shape, axes), kind.type
         centre = add.reduce(x, axis=axes, keepdims=True) / one(count)
         spread = add.reduce(np.square(x - centre), axis=axes, keepdims=keepdims) / one(max(0.0, count - correction))
         return np.sqrt(spread) if root else spread, centre if keepdims else centre.reshape(spread.shape)
-    x = wide(x)
     count = count_over(x.shape, axes)
     centre = mean(x, axes, True)
     apart = x - centre
@@ -204,10 +253,7 @@ def moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool = F
     spread = np.true_divide(spread, spread.dtype.type(max(0.0, count - correction)))
     if root:
         spread = np.sqrt(spread)
-    centre = finish(centre, axes, keepdims)
-    if kind != x.dtype:
-        return spread.astype(kind), centre.astype(kind)
-    return spread, centre
+    return spread, finish(centre, axes, keepdims)
 
 
 def product(x: Any, axes: Any, keepdims: bool, kind: Any) -> Any:
@@ -235,6 +281,17 @@ def _row_products(x: Any) -> Any:
 # ---------------------------------------------------------------- norms and log-sum-exp
 def vector_norm(x: Any, order: float, axes: Any, keepdims: bool) -> Any:
     """(sum of |x|**order) ** (1 / order) over ``axes``, with its limits for 0 and the infinities; real."""
+    found = _vector_norm(x, order, axes, keepdims)
+    if compat.torch or order in (0, 1) or math.isinf(order) or not x.size or _in_range(found, 1e-15):
+        return found
+    # the powers are too large or too small for their sum
+    x = np.absolute(wide(x))
+    scale = _largest(x, axes) if order > 0 else 1 / _largest(1 / x, axes)
+    found = _vector_norm(x / scale, order, axes, True) * scale
+    return finish(np.asarray(found), tuple(range(x.ndim)) if axes is None else axes, keepdims)
+
+
+def _vector_norm(x: Any, order: float, axes: Any, keepdims: bool) -> Any:
     x = wide(x)
     if order == 2:
         if x.dtype.kind == "c":

@@ -16,7 +16,7 @@ from livetape.dtypes import FLOAT, SCALAR_TYPE
 from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.dims import wrap_dim
 from livetape.ops.distances import plain_norm
-from livetape.ops.loss_options import broadcast, reduce_loss, reduction_of
+from livetape.ops.loss_options import broadcast, logs_that_count, reduce_loss, reduction_of
 from livetape.ops.smooth import LOG_SIGMOID
 
 
@@ -75,7 +75,11 @@ def kl_div(
         how = reduction_of("sum" if reduction == "batchmean" else reduction)
     if input.dtype.category < FLOAT or target.dtype.category < FLOAT:
         raise noted(RuntimeError("kl_div: Integral inputs not supported."))
-    loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
+    if log_target:
+        weights = target.exp()
+        loss = weights * (logs_that_count(weights, target) - logs_that_count(weights, input))
+    else:
+        loss = target.xlogy(target) - target * logs_that_count(target, input)
     loss = reduce_loss(loss, how)
     return loss / input.array.shape[0] if reduction == "batchmean" and input.array.ndim else loss
 
@@ -93,7 +97,7 @@ def poisson_nll_loss(
 ) -> Any:
     """The negative log likelihood of counts under Poisson laws (source: ``torch.nn.functional.poisson_nll_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
-    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    loss = input.exp() - target * logs_that_count(target, input) if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         loss = loss + stirling.masked_fill(target <= 1, 0)
@@ -273,7 +277,9 @@ def multilabel_soft_margin_loss(
     Source: ``torch.nn.functional.multilabel_soft_margin_loss``.
     """
     how = reduction_of(reduction, size_average, reduce)
-    from_logits = -(target * LOG_SIGMOID.call1(input) + (1 - target) * LOG_SIGMOID.call1(-input))
+    rest = 1 - target
+    yes, no = LOG_SIGMOID.call1(input), LOG_SIGMOID.call1(-input)
+    from_logits = -(target * logs_that_count(target, yes) + rest * logs_that_count(rest, no))
     if weight is not None:
         from_logits = from_logits * weight
     dim = input.array.ndim - 1

@@ -139,6 +139,7 @@ LOGITS = row(
         (grad, self, target, weight, pos_weight, reduction)
     ),
     target=_logits_target,
+    differs="infinite logits",
 )
 
 

@@ -14,7 +14,16 @@ from livetape.kernels import loss as kernels
 from livetape.kernels.loss import MEAN, NONE, SUM
 from livetape.ops import distance_loss, label_loss
 from livetape.ops.autocasting import brought_together
-from livetape.ops.loss_options import broadcast, collapsed, count, reduce_loss, reduction_of, refuse_gradient, share
+from livetape.ops.loss_options import (
+    broadcast,
+    collapsed,
+    count,
+    logs_that_count,
+    reduce_loss,
+    reduction_of,
+    refuse_gradient,
+    share,
+)
 from livetape.ops.softmax import LOG_SOFTMAX
 from livetape.ops.table import elementwise, row
 from livetape.thread_modes import casting
@@ -236,7 +245,7 @@ def _of_probabilities(
         )
     if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / classes
-    product = LOG_SOFTMAX.apply((input, axis)) * target
+    product = logs_that_count(target, LOG_SOFTMAX.apply((input, axis))) * target
     if weight is not None:
         product = product * _along(weight, len(size), axis)
     if how == NONE:

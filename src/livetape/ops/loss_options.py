@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import broadcast_error, noted
-from livetape._tape.modes import is_recording
+from livetape._tape.modes import is_recording, state
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape._tape.views import needs_gradient
+from livetape.compat import compat
 from livetape.kernels.loss import MEAN, NONE, SUM
 
 _REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
@@ -32,6 +33,13 @@ def reduction_of(reduction: Any, size_average: Any = None, reduce: Any = None) -
         warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
         return MEAN
     raise noted(ValueError(f"{reduction} is not a valid value for reduction"))
+
+
+def logs_that_count(weights: Any, logs: Any) -> Any:
+    """``logs`` with 0 where an infinite one has the weight 0: 0 log(0) is 0 in sums over probabilities."""
+    if compat.torch or state.interposed != 0 or not np.isinf(np.min(logs.array, initial=0)):
+        return logs
+    return logs.masked_fill((weights == 0) & logs.isinf(), 0)
 
 
 def reduce_loss(loss: Any, reduction: int) -> Any:

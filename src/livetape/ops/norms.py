@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import noted
+from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase, shape_of
+from livetape.compat import compat
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, default, dtype, promote_types
 from livetape.kernels import reductions as kernels
-from livetape.ops.basics import cast
+from livetape.ops.basics import cast, zeros_like
 from livetape.ops.choose import dropped, where
 from livetape.ops.dims import is_integer, no_overload, numpy_names, reduction_dims, wrap_dims
 from livetape.ops.pointwise import abs, exp, sgn
@@ -73,6 +75,7 @@ STD = row(
     analytic=False,
     batch="dim",
     self=_std_backward,
+    differs="float64 values whose squares overflow or vanish",
 )
 VAR_MEAN = row(
     "var_mean",
@@ -89,6 +92,7 @@ STD_MEAN = row(
     analytic=False,
     batch="dim",
     self=_std_mean_backward,
+    differs="float64 values whose squares overflow or vanish",
 )
 
 _MOMENTS = (
@@ -197,7 +201,7 @@ def norm_backward(grad: Any, self: Any, result: Any, ord: float, dim: Any, keepd
     size = shape_of(self)
     grad, result = kept(grad, size, dim, keepdim), kept(result, size, dim, keepdim)
     if ord == 0:
-        return self * 0
+        return zeros_like(self)
     if ord == 1:
         return grad * sgn(self)
     if math.isinf(ord):
@@ -232,6 +236,7 @@ VECTOR_NORM = row(
     analytic=False,
     batch="dim",
     self=lambda grad, self, result, ord, dim, keepdim: norm_backward(grad, self, result, ord, dim, keepdim),
+    differs="values whose powers overflow or vanish",
 )
 
 
@@ -373,13 +378,24 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
 
 
 # ---------------------------------------------------------------- log-sum-exp
+def _logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    size = shape_of(self)
+    grad, result = kept(grad, size, dim, keepdim), kept(result, size, dim, keepdim)
+    if compat.torch or self.dtype.category == COMPLEX or (state.interposed == 0 and np.isfinite(result.array).all()):
+        return grad * exp(self - result)
+    # an infinite argument takes all the weight; sums of nothing but log(0) have nothing to share it by
+    bound = result.isinf()
+    tops = (self == result) & (result > 0) if kernels.count_over(size, dim) > 1 else self == self
+    share = tops / (tops.sum(dim, True) + (tops.sum(dim, True) == 0))
+    return grad * where(bound, share.to(self.dtype), exp(where(bound, 0, self - result)))
+
+
 LOGSUMEXP = row(
     "logsumexp",
     lambda self, dim, keepdim: kernels.logsumexp(self, dim, keepdim),
     batch="dim",
-    self=lambda grad, self, result, dim, keepdim: (
-        kept(grad, shape_of(self), dim, keepdim) * exp(self - kept(result, shape_of(self), dim, keepdim))
-    ),
+    self=_logsumexp_backward,
+    differs="the gradient where the result is infinite",
 )
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from livetape._tape.explain import noted
+from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX
 from livetape.kernels import activation
 from livetape.kernels.small import quick
 from livetape.kernels.steps import sign
+from livetape.ops.basics import zeros_like
 from livetape.ops.choose import where
 from livetape.ops.nodes import node_class
 from livetape.ops.refuse import unsupported
@@ -114,7 +116,7 @@ def _sgn(x: Any) -> Any:
 
 def _sgn_backward(grad: Any, self: Any, result: Any) -> Any:
     if self.dtype.category != COMPLEX:
-        return grad * 0
+        return zeros_like(grad)
     size = abs(self)
     along = (grad * result.conj()).real
     return where(size == 0, 0, (grad - along * result) / size)
@@ -216,7 +218,7 @@ def _logit(self: Any, eps: float | None) -> Any:
 
 
 def _logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
-    slope = grad / (self * (1 - self))
+    slope = grad / (self * (1 - self)) if compat.torch else grad / self + grad / (1 - self)
     if eps is None:
         return where((self < 0) | (self > 1), math.nan, slope)
     return where((self < eps) | (self > 1 - eps), 0, slope)
@@ -250,13 +252,32 @@ def _sinc(x: Any) -> Any:
     return np.where(x == 0, x.dtype.type(1), np.sin(angle) / angle)
 
 
+# the derivative's power series: near 0 its closed form loses all digits, and has no derivatives at 0
+_SINC_SERIES = [(-1) ** k * math.pi ** (2 * k) * 2 * k / math.factorial(2 * k + 1) for k in range(1, 11)]
+
+
 def _sinc_backward(grad: Any, self: Any) -> Any:
-    angle = self * math.pi
-    slope = (angle * cos(angle) - sin(angle)) / (self * angle)
-    return where(self == 0, 0, grad * slope)
+    if compat.torch:
+        angle = self * math.pi
+        slope = (angle * cos(angle) - sin(angle)) / (self * angle)
+        return where(self == 0, 0, grad * slope)
+    near = abs(self) < 0.25
+    angle = where(near, 0.5, self) * math.pi
+    far = (angle * cos(angle) - sin(angle)) / (angle * angle) * math.pi
+    x = where(near, self, 0)
+    square, slope = x * x, 0.0
+    for factor in reversed(_SINC_SERIES):
+        slope = slope * square + factor
+    return grad * where(near, slope * x + 0.0, far)  # + 0.0: at 0 no minus 0
 
 
-sinc = unary("sinc", _sinc, "sin(pi x) / (pi x), and 1 at 0.", self=_sinc_backward)
+sinc = unary(
+    "sinc",
+    _sinc,
+    "sin(pi x) / (pi x), and 1 at 0.",
+    self=_sinc_backward,
+    differs="second and higher derivatives at 0",
+)
 
 
 # ---------------------------------------------------------------- angles

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import noted
-from livetape._tape.modes import is_recording
+from livetape._tape.modes import is_recording, state
 from livetape._tape.tensor import TensorBase, shape_of
+from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, uint8
 from livetape.kernels import reductions as kernels
 from livetape.ops.basics import cast
@@ -206,12 +207,17 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype |
 # ---------------------------------------------------------------- mean
 def _mean(self: Any) -> Any:
     if self.size <= kernels.SMALL and self.dtype.kind == "f" and self.itemsize > 2:
-        return np.add.reduce(self, axis=None) / self.dtype.type(self.size)
+        found = np.add.reduce(self, axis=None) / self.dtype.type(self.size)
+        if math.isfinite(found):
+            return found
     return kernels.mean(self)
 
 
 def _mean_dim(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
     return kernels.mean(self, dim, keepdim, None if dtype is None else dtype.np)
+
+
+_OVERFLOW = "values whose sum overflows"
 
 
 def _mean_backward(grad: Any, self_size: Any, dim: Any, keepdim: bool) -> Any:
@@ -220,7 +226,12 @@ def _mean_backward(grad: Any, self_size: Any, dim: Any, keepdim: bool) -> Any:
 
 
 MEAN = row(
-    "mean", _mean, linear=True, batch="total", self=lambda grad, self_size: _mean_backward(grad, self_size, None, False)
+    "mean",
+    _mean,
+    linear=True,
+    batch="total",
+    self=lambda grad, self_size: _mean_backward(grad, self_size, None, False),
+    differs=_OVERFLOW,
 )
 MEAN_TYPED = row(
     "mean",
@@ -229,8 +240,18 @@ MEAN_TYPED = row(
     linear=True,
     batch="total",
     self=lambda grad, self_size: _mean_backward(grad, self_size, None, False),
+    differs=_OVERFLOW,
 )
-MEAN_DIM = row("mean", _mean_dim, node="MeanBackward1", key="mean.dim", linear=True, batch="dim", self=_mean_backward)
+MEAN_DIM = row(
+    "mean",
+    _mean_dim,
+    node="MeanBackward1",
+    key="mean.dim",
+    linear=True,
+    batch="dim",
+    self=_mean_backward,
+    differs=_OVERFLOW,
+)
 
 
 def mean(
@@ -287,7 +308,11 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype 
             )
         )
     present = input == input
-    return nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim)
+    found = nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim)
+    if not compat.torch and state.interposed == 0 and np.isinf(found.array).any():
+        parts = input / sum(present, dim, True)  # whose sum may not overflow
+        return nansum(parts, dim, keepdim, dtype=dtype)
+    return found
 
 
 # ---------------------------------------------------------------- prod

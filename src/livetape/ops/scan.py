@@ -13,12 +13,13 @@ import numpy as np
 from livetape import return_types
 from livetape._tape.explain import noted
 from livetape._tape.modes import is_recording
-from livetape._tape.tensor import TensorBase, shape_of
+from livetape._tape.tensor import TensorBase, from_array, shape_of
+from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, boolean, dtype
 from livetape.kernels import scans as kernels
 from livetape.ops.along import add_along
 from livetape.ops.basics import cast, copy_, zeros, zeros_like
-from livetape.ops.choose import dropped
+from livetape.ops.choose import dropped, where
 from livetape.ops.dims import no_overload, numpy_names, wrap_dim
 from livetape.ops.indexing import SELECT, SLICE
 from livetape.ops.joining import cat
@@ -250,13 +251,27 @@ def cummin(input: Any, dim: Any, *, out: Any = None) -> Any:
 def _log_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     count = shape_of(self)[dim] if shape_of(self) else 1
     if count < 2:
-        return grad * exp(self - result)
+        return grad * exp(self - result) if compat.torch else grad
     before, after = part(result, dim, 0, count - 1), part(result, dim, 1, count)
     decay = exp(dropped(before - after, before == after))  # equal infinities are no distance apart
-    return exp(self - result) * RECURRENCE.apply((decay, grad, dim, True))
+    back = RECURRENCE.apply((decay, grad, dim, True))
+    if compat.torch or self.dtype.category == COMPLEX:
+        return exp(self - result) * back
+    alike = (self == result) & self.isinf()
+    weight = dropped(exp(dropped(self - result, alike)), alike & (self < 0))  # log(0) weighs nothing
+    first = np.zeros([count if i == dim else 1 for i in range(len(shape_of(self)))], np.bool_)
+    first[(slice(None),) * dim + (0,)] = True
+    # the first sum is its argument itself
+    return where(alike & (self < 0) & from_array(first), grad, weight * back)
 
 
-LOGCUMSUMEXP = row("logcumsumexp", lambda self, dim: kernels.logcumsumexp(self, dim), batch="dim", self=_log_backward)
+LOGCUMSUMEXP = row(
+    "logcumsumexp",
+    lambda self, dim: kernels.logcumsumexp(self, dim),
+    batch="dim",
+    self=_log_backward,
+    differs="the gradient where results are infinite, or far apart",
+)
 
 
 @numpy_names

@@ -24,11 +24,11 @@ def _tensor(name: str, input: Any) -> Any:
 def _elu_second(
     grad: Any, grad_output: Any, self: Any, alpha: float, scale: float, input_scale: float, is_result: bool
 ) -> Any:
-    below = self <= 0
+    below = self < 0
     if is_result:
-        return grad * grad_output * (below * input_scale)
+        return grad * grad_output * input_scale * below
     low = (self.clamp(max=0) * input_scale).exp()
-    return grad * grad_output * (low * (below * (alpha * scale * input_scale * input_scale)))
+    return grad * grad_output * (low * (alpha * scale * input_scale * input_scale) * below)
 
 
 ELU_BACKWARD = elementwise(
