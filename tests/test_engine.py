@@ -718,3 +718,28 @@ def test_deep_chains_of_functions_and_views() -> None:
     z.sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
     del y, z
+
+
+def test_gradients_lie_in_memory_as_their_leaves() -> None:
+    def strides(p: Any, call: Any) -> list[Any]:
+        call(p).sum().backward()
+        first = p.grad.stride()
+        call(p).sum().backward()
+        return [first, p.grad.stride()]
+
+    calls = (lambda p: p * 2, lambda p: p * p, lambda p: p, lambda p: p.reshape(-1) * 2)
+    for call in calls:
+        assert strides(torch.randn(4, 3).t().requires_grad_(), call) == [(1, 3)] * 2
+        assert strides(torch.randn(2, 3, 4).permute(2, 0, 1).requires_grad_(), call) == [(1, 12, 4)] * 2
+        assert strides(torch.randn(4, 6)[:, ::2].requires_grad_(), call) == [(3, 1)] * 2  # it has gaps
+        assert strides(torch.randn(1, 3).expand(4, 3).requires_grad_(), call) == [(3, 1)] * 2
+    p = torch.empty(2, 3, 4).permute(2, 0, 1).requires_grad_()
+    with torch.autograd.enforce_grad_layout_policy(False):
+        (p * torch.ones(4, 2, 3)).sum().backward()
+    assert p.grad.stride() == (6, 3, 1)
+    q = torch.empty(2, 3).t().requires_grad_()
+    torch.autograd.enforce_grad_layout_policy(False)(lambda: (q * torch.ones(3, 2)).sum().backward())()
+    assert q.grad.stride() == (2, 1)
+    q.grad = None
+    (q * torch.ones(3, 2)).sum().backward()
+    assert q.grad.stride() == (1, 3)

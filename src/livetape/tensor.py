@@ -401,6 +401,8 @@ class Tensor(Methods):
     # ------------------------------------------------------------ as a Python value
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         text = describe(self) if state.interposed and tensor_contents is None else None
+        if text is None and hasattr(self.array, "described"):  # it has left the transform that it belongs to
+            text = self.array.described()
         return printing.tensor_str(self, contents=tensor_contents) if text is None else text
 
     def __format__(self, spec: str) -> str:

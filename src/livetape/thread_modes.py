@@ -17,6 +17,7 @@ class ThreadModes(threading.local):
     transforms: int = 0  # of torch.func that are under way
     saved_hooks: tuple[Any, ...] = ()
     saved_hooks_refused: str | None = None
+    lays_out: bool = True  # whether gradients get the strides of their leaves
     walk: Any = None  # the backward this thread is in
     recorder: Any = None  # the profiler that watches this thread
     autocast: Any = None  # what this thread has set of autocast

@@ -28,6 +28,8 @@ from livetape.dtypes import FLOAT
 from livetape.thread_modes import accumulating
 
 add_arrays: Final = np.add
+copyto: Final = np.copyto
+empty_like: Final = np.empty_like
 ones: Final = np.ones
 
 
@@ -487,6 +489,23 @@ def profiled(node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> 
         recorder.leave(span)
 
 
+def is_laid_out_as(array: Any, leaf: Any) -> bool:
+    """Whether a gradient lies in memory as its leaf does, or in the usual order if the leaf has gaps."""
+    if leaf.flags.c_contiguous:
+        return bool(array.flags.c_contiguous) or not local.lays_out
+    return not local.lays_out or array.strides == empty_like(leaf).strides == leaf.strides
+
+
+def laid_out_as(array: Any, leaf: Any) -> Any:
+    """A copy of a gradient that lies in memory as its leaf does, or in the usual order if the leaf has gaps."""
+    if not leaf.flags.c_contiguous:
+        made = empty_like(leaf)
+        if made.strides == leaf.strides:
+            copyto(made, array)
+            return made
+    return array.copy()
+
+
 def accumulate_grad(leaf: TensorBase, grad: TensorBase, exclusive: bool, create: bool) -> None:
     """Add a gradient to a leaf's .grad: in place, unless the graph of the gradient itself is being recorded."""
     if not leaf.recorded:
@@ -499,10 +518,10 @@ def accumulate_grad(leaf: TensorBase, grad: TensorBase, exclusive: bool, create:
     if before is None:
         if create:
             leaf._gradient = primitives.clone(grad)
-        elif exclusive and grad.array.flags.c_contiguous and grad.array.flags.writeable and not grad.recorded:
+        elif exclusive and grad.array.flags.writeable and not grad.recorded and is_laid_out_as(grad.array, leaf.array):
             leaf._gradient = grad
         else:
-            leaf._gradient = wrap(grad.array.copy(), grad.dtype, grad._size)
+            leaf._gradient = wrap(laid_out_as(grad.array, leaf.array), grad.dtype, grad._size)
     elif create:
         leaf._gradient = primitives.add(before, grad)
     else:

@@ -8,7 +8,9 @@ from typing import Any
 from livetape.autograd import function, grad_mode
 from livetape.autograd.function import Function
 from livetape.autograd.grad_mode import (
+    _unsafe_preserve_version_counter,
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
@@ -18,13 +20,16 @@ from livetape.autograd.grad_mode import (
 )
 from livetape.autograd.gradcheck import gradcheck, gradgradcheck
 from livetape.gradients import backward, grad
+from livetape.ops.nodes import SavedTensor
 
 __all__ = [
     "Function",
+    "SavedTensor",
     "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "enforce_grad_layout_policy",
     "function",
     "grad",
     "grad_mode",

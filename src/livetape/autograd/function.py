@@ -28,7 +28,7 @@ from livetape._tape.tensor import (
 from livetape._tape.views import FREED, check_inplace, edge_of, needs_gradient, rebase_history
 from livetape.dtypes import FLOAT
 from livetape.ops.basics import cast, sum_to
-from livetape.ops.nodes import GradNode, next_function, node_class
+from livetape.ops.nodes import HOOKS_FREED, HOOKS_TWICE, GradNode, SavedTensor, next_function, node_class
 
 
 class _SavedOutput:
@@ -171,6 +171,27 @@ class FunctionCtx(GradNode):
                 raise version_error(self, tensor, kept.version, kept.counter.value)
             return tensor
         return kept
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        if self._released:
+            raise RuntimeError(FREED)
+        return tuple([SavedTensor(self, i) for i in range(len(self._kept or ()))])
+
+    def _look_up(self, place: Any) -> Any:
+        return self._unpacked(place)
+
+    def _pack_by(self, place: Any, pack: Any, unpack: Any) -> None:
+        if self._kept is None:
+            raise RuntimeError(HOOKS_FREED)
+        kept = self._kept[place]
+        if isinstance(kept, (Packed, _PackedOutput)):
+            raise RuntimeError(HOOKS_TWICE)
+        tensor = self._unpacked(place)
+        if isinstance(kept, _SavedOutput):
+            self._kept[place] = _PackedOutput(packed((pack, unpack), tensor, None), kept.output_nr)
+        elif kept is not None:
+            self._kept[place] = packed((pack, unpack), tensor, edge_of(tensor))
 
     # ------------------------------------------------------------ what apply does
     def _keep(self, outputs: tuple[Any, ...]) -> None:

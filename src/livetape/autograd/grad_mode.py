@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 from livetape._tape.modes import local, set_grad, set_modes
+from livetape._tape.tensor import TensorBase, counter_of, version_of
 
 
 def is_grad_enabled() -> bool:
@@ -197,3 +198,40 @@ class set_multithreading_enabled(_ModeContext):
 
     def clone(self) -> Any:
         return type(self)(self.mode)
+
+
+class enforce_grad_layout_policy:
+    """Whether gradients get the strides of their leaves: at once as a call, or for a block (source: torch's class).
+
+    With False a gradient that nobody else sees is kept as it comes, whatever its strides.
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self.prev = local.lays_out
+        self.mode = enable
+        local.lays_out = enable
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        local.lays_out = self.prev
+
+    def __call__(self, func: Any) -> Any:
+        local.lays_out = self.prev
+        return decorated(lambda: type(self)(self.mode), func)
+
+
+class _unsafe_preserve_version_counter:
+    """Changes in place inside the block are not counted; the gradients that need the old values will be wrong."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = (tensors,) if isinstance(tensors, TensorBase) else tuple(tensors)
+        self.prev_versions = tuple([int(version_of(t)) for t in self.tensors])
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        for tensor, version in zip(self.tensors, self.prev_versions):
+            counter_of(tensor).value = version

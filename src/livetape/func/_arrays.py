@@ -65,6 +65,13 @@ class Batched(np.ndarray):
         """The array of a tensor whose batch is detached."""
         return shown(self.level, detach(self.inner), self.lifted)
 
+    def described(self) -> str:
+        """The text of the tensor: the whole batch."""
+        if self.lifted:
+            return repr(self.inner)
+        text = repr(self.inner).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={self.level.number}, bdim=0, value=\n    {text}\n)"
+
     def alike(self, made: Any) -> Any:
         """A new tensor, which is to be like this array's tensor, with memory for each sample."""
         for level in reversed(levels_of(self)):

@@ -322,10 +322,7 @@ class VmapLevel(FunctionRules):
     # ------------------------------------------------------------ elsewhere
     def describe(self, tensor: Any) -> str | None:
         """The text of a batched tensor: the whole batch."""
-        if level_of(tensor) is not self or tensor.array.lifted:
-            return None
-        text = repr(tensor.array.inner).replace("\n", "\n    ")
-        return f"BatchedTensor(lvl={self.number}, bdim=0, value=\n    {text}\n)"
+        return tensor.array.described() if level_of(tensor) is self and not tensor.array.lifted else None
 
     def refuse_out(self, name: str, tensors: list[Any]) -> None:
         """Refuse ``out=`` where a tensor is batched: its memory is not what the result is written into."""

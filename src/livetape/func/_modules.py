@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from livetape.nn.modules.batchnorm import _BatchNorm
 from livetape.nn.utils.stateless import call_swapped
 from livetape.ops.joining import stack
 
@@ -40,6 +41,17 @@ def functional_call(
             f"{type(parameter_and_buffer_dicts)}"
         )
     return call_swapped(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let the batch norms of a module keep no running statistics, which vmap could not update (source: ``torch.func``)."""
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = None
+            module.running_var = None
+            module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import noted
-from livetape._tape.saved import RESULT, SIZE, RelayBase, Saved, relays
+from livetape._tape.saved import INPUT, RESULT, SIZE, Packed, RelayBase, Saved, packed, relays
 from livetape._tape.tensor import Edge, Node, TensorBase, node_extras, tensor_extras, wrap
-from livetape._tape.views import FREED, CopySlicesBase, copy_slices
+from livetape._tape.views import FREED, CopySlicesBase, copy_slices, edge_of
 from livetape.dtypes import of_numpy
 from livetape.hooks import RemovableHandle
 
@@ -66,14 +66,93 @@ class GradNode(Node):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_saved_"):
             return _saved_value(self, name[7:])
+        if name.startswith("_raw_saved_"):
+            return _raw_value(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        saved = [] if self._op is None else ["_saved_" + _torch_name(s) for s in self._op.saved]
-        return [*(name for name in super().__dir__() if name != "_saved"), *saved]
+        rows = [] if self._op is None else self._op.saved
+        raw = ["_raw_saved_" + _torch_name(s) for s in rows if s.kind in (INPUT, RESULT)]
+        names = (name for name in super().__dir__() if name != "_saved")
+        return [*names, *raw, *["_saved_" + _torch_name(s) for s in rows]]
+
+    def _pack_by(self, place: Any, pack: Any, unpack: Any) -> None:
+        """Let a pair of hooks keep what was saved at a place."""
+        if self._freed or self._saved is None:
+            raise RuntimeError(HOOKS_FREED)
+        value = self._saved[place]
+        if isinstance(value, Packed):
+            raise RuntimeError(HOOKS_TWICE)
+        row = self._op
+        tensor = row.unpack(self, place)
+        edge = edge_of(tensor) if row.saved[place].kind == INPUT else None
+        kept = list(self._saved)
+        kept[place] = packed((pack, unpack), tensor, edge)
+        self._saved = tuple(kept)
+        node_extras(self).packed = True
+
+    def _look_up(self, place: Any) -> Any:
+        return self._op.unpack(self, place)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {hex(id(self))}>"
+
+
+class SavedTensor:
+    """A tensor that a node has saved: a place for a pair of hooks of its own (source: ``torch._C._autograd.SavedTensor``).
+
+    >>> import livetape as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y = x.exp()
+    >>> y.grad_fn._raw_saved_result.register_hooks(lambda t: t.tolist(), torch.tensor)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([2.7183, 2.7183])
+    """
+
+    __slots__ = ("_node", "_place")
+
+    def __init__(self, node: Any = None, place: Any = None) -> None:
+        if node is None:
+            raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+        self._node = node
+        self._place = place
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Keep ``pack_hook(tensor)``, which is run at once; ``unpack_hook`` of that takes the tensor's place in backward."""
+        if not (callable(pack_hook) and callable(unpack_hook)):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
+                "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
+                f"collections.abc.Callable) -> None\n\nInvoked with: {self!r}, {pack_hook!r}, {unpack_hook!r}"
+            )
+        self._node._pack_by(self._place, pack_hook, unpack_hook)
+
+    def unpack(self) -> Any:
+        """The tensor, as the derivative would get it."""
+        return self._node._look_up(self._place)
+
+
+SavedTensor.__module__ = "torch._C._autograd"
+
+HOOKS_TWICE = (
+    "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at "
+    "a time."
+)
+HOOKS_FREED = (
+    "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when "
+    "you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second "
+    "time or if you need to access saved variables after calling backward."
+)
+
+
+def _raw_value(node: GradNode, name: str) -> Any:
+    """What ``_raw_saved_*`` gives: a SavedTensor."""
+    if node._op is not None:
+        for place, saved in enumerate(node._op.saved):
+            if _torch_name(saved) == name[11:] and saved.kind in (INPUT, RESULT):
+                return SavedTensor(node, place)
+    raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
 
 
 def _saved_value(node: GradNode, name: str) -> Any:

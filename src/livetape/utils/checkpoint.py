@@ -42,9 +42,11 @@ __all__ = [
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
     "detach_variable",
+    "get_device_states",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 _EXPLICIT = (
@@ -127,6 +129,15 @@ def detach_variable(inputs: Any) -> tuple[Any, ...]:
             one.requires_grad = required
         found.append(one)
     return tuple(found)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """The devices among the arguments and their generators' states: none, there is no device but the CPU."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Set the states that `get_device_states` gave: there are none."""
 
 
 def check_backward_validity(inputs: Any) -> None:
