@@ -21,6 +21,7 @@ from livetape.ops import (
     distances,
     extremes,
     gathering,
+    histograms,
     joining,
     linalg,
     norms,
@@ -349,6 +350,11 @@ class Methods(Operators):
     take = gathering.take
     take_along_dim = gathering.take_along_dim
 
+    # ops/histograms.py
+    bincount = histograms.bincount
+    histc = histograms.histc
+    histogram = histograms.histogram
+
     # ops/joining.py
     unbind = joining.unbind
 
@@ -570,9 +576,6 @@ class Methods(Operators):
     # ops/searching.py
     unique = searching.unique
     unique_consecutive = searching.unique_consecutive
-    bincount = searching.bincount
-    histc = searching.histc
-    histogram = searching.histogram
 
     # ops/shape.py
     as_strided = shape.as_strided

@@ -145,5 +145,9 @@ SAMPLES: list[Sample] = [
         Sample("histogram", "histogram", (x, 4), k, grad=False)
         for x, k in [(_n(20), {"range": (-2.0, 2.0)}), (_n(3, 3), {"range": (-1.0, 1.0), "density": True})]
     ],
+    *[
+        Sample("histogram", "histogramdd", (x, [3, 2]), k, grad=False)
+        for x, k in [(_n(20, 2), {"weight": _n(20)}), (_n(3, 3, 2), {"density": True}), (_n(0, 2), {})]
+    ],
     *[Sample("isin", "isin", (x, y), grad=False) for x, y in [(_i(3, 4), _i(2)), (_i(), _i(3)), (_i(0), _i(2))]],
 ]

@@ -45,13 +45,25 @@ def edges(bins: int, low: float, high: float, kind: Any) -> Any:
     return np.linspace(low, high, bins + 1).astype(kind)
 
 
-def histogram(x: Any, edges: Any, weight: Any, density: bool) -> tuple[Any, Any]:
-    """The counts (or sums of weights) between ascending edges, the last of which belongs to its bin; and the edges."""
-    flat = x.reshape(-1)
-    inside = (flat >= edges[0]) & (flat <= edges[-1])
-    place = np.minimum(np.searchsorted(edges, flat[inside], "right") - 1, len(edges) - 2)
-    weights = None if weight is None else weight.reshape(-1)[inside].astype(np.float64)
-    found = np.bincount(place, weights, len(edges) - 1)[: len(edges) - 1].astype(x.dtype)
+def histogram(points: Any, edges: list[Any], weight: Any, density: bool) -> tuple[Any, ...]:
+    """The counts (or sums of weights) of points [N, D] between ascending edges of each dimension; and the edges.
+
+    The last edge belongs to its bin.
+    """
+    counts = [max(len(e) - 1, 0) for e in edges]
+    cell: Any = np.zeros(len(points), np.int64)
+    inside: Any = np.ones(len(points), bool)
+    for column, e, count in zip(points.T, edges, counts):
+        inside &= (column >= e[0]) & (column <= e[-1]) & (count > 0)
+        cell = cell * count + np.minimum(np.searchsorted(e, column, "right") - 1, count - 1)
+    total = int(np.prod(counts, dtype=np.int64))
+    weights = None if weight is None else weight[inside].astype(np.float64)
+    found = np.bincount(cell[inside], weights, total)[:total].astype(points.dtype).reshape(counts)
+    if not edges:
+        found = np.zeros((), points.dtype)
     if density:
-        found = (found / np.diff(edges) / found.sum()).astype(x.dtype)
-    return found, edges.copy()
+        sum_ = found.sum()
+        for axis, e in enumerate(edges):
+            found = found / np.diff(e).reshape([-1 if i == axis else 1 for i in range(len(edges))])
+        found = np.asarray(found / sum_, points.dtype)
+    return found, *[e.copy() for e in edges]

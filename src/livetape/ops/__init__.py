@@ -339,6 +339,12 @@ from livetape.ops.gathering import (
     take_along_dim,
     unravel_index,
 )
+from livetape.ops.histograms import (
+    bincount,
+    histc,
+    histogram,
+    histogramdd,
+)
 from livetape.ops.interpolate import (
     interpolate,
     upsample,
@@ -639,10 +645,7 @@ from livetape.ops.scattering import (
     scatter_add,
 )
 from livetape.ops.searching import (
-    bincount,
     bucketize,
-    histc,
-    histogram,
     isin,
     searchsorted,
     unique,
@@ -944,6 +947,7 @@ __all__ = [
     "heaviside",
     "histc",
     "histogram",
+    "histogramdd",
     "hsplit",
     "hstack",
     "hypot",

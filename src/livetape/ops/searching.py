@@ -1,4 +1,4 @@
-"""Which values there are, how many, and where they belong: unique, searchsorted, bincount, histogram, isin."""
+"""Which values there are and where they belong: unique, searchsorted, isin."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from livetape import return_types
 from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of, wrap
-from livetape.dtypes import BOOL, C_NAME, COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, dtype, float32, float64, int32, int64
-from livetape.kernels import histograms
+from livetape.dtypes import BOOL, COMPLEX, SCALAR_TYPE, float32, int32, int64
 from livetape.kernels import selection as kernels
-from livetape.ops.dims import as_int, no_overload, wrap_dim
-from livetape.ops.refuse import unsupported
+from livetape.ops.dims import no_overload, wrap_dim
 from livetape.ops.table import into, row
 
 
@@ -212,146 +209,6 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-# ---------------------------------------------------------------- counting
-def _no_derivative_of(name: str) -> Any:
-    def fail(grad: Any) -> NoReturn:
-        raise noted(RuntimeError(f"derivative for aten::{name} is not implemented"))
-
-    return fail
-
-
-BINCOUNT = row(
-    "bincount",
-    lambda self, weights, minlength: histograms.bincount(self, weights, minlength),
-    tensors="self weights",
-    node="NotImplemented",
-    weights=_no_derivative_of("bincount"),
-)
-HISTC = row("histc", lambda self, bins, low, high: histograms.histc(self, bins, low, high))
-HISTOGRAM = row(
-    "histogram",
-    lambda self, edges, weight, density: histograms.histogram(self, edges, weight, density),
-    tensors="self edges weight",
-    outputs=2,
-    node="NotImplemented",
-    self=_no_derivative_of("histogram"),
-)
-
-
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each of 0, 1, 2, ... occurs in a 1-D tensor, or the sums of its weights (source: ``torch.bincount``).
-
-    >>> import livetape as torch
-    >>> torch.bincount(torch.tensor([0, 2, 2]))
-    tensor([1, 0, 2])
-    """
-    if not isinstance(input, TensorBase):
-        raise noted(TypeError(f"bincount(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
-    if input.dtype.category != INTEGER:
-        raise noted(NotImplementedError(str(unsupported("bincount", input.array))))
-    if minlength < 0:
-        raise noted(RuntimeError("minlength should be >= 0"))
-    if input.array.ndim != 1 or (input.array.size and input.array.min() < 0):
-        raise noted(RuntimeError("bincount only supports 1-d non-negative integral inputs."))
-    if weights is not None and shape_of(weights) != shape_of(input):
-        raise noted(RuntimeError("weights should be 1-d and have the same length as input"))
-    return BINCOUNT.apply((input, weights, minlength))
-
-
-def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Any:
-    """How many elements fall into each of ``bins`` equal bins from ``min`` to ``max`` (source: ``torch.histc``).
-
-    If both are equal, from the smallest to the largest element. Elements outside, and NaN, are not counted.
-    """
-    if out is not None:
-        return into(out, histc, input, bins, min, max)
-    if input.dtype.category != FLOAT:
-        label = "linspace_cpu" if input.dtype.category == BOOL else "histogram_cpu"
-        raise noted(NotImplementedError(f"\"{label}\" not implemented for '{SCALAR_TYPE[input.dtype]}'"))
-    if bins <= 0:
-        raise noted(RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0"))
-    low, high = histograms.bounds(input.array, float(min), float(max), 1.0)
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise noted(RuntimeError(f"torch.histc: range of [{_plain(low)}, {_plain(high)}] is not finite"))
-    if not low < high:
-        raise noted(RuntimeError("torch.histc: max must be larger than min"))
-    return HISTC.apply((input, bins, low, high))
-
-
-def _plain(value: float) -> str:
-    return f"{value:g}"
-
-
-def histogram(
-    input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None
-) -> Any:
-    """The counts, or sums of weights, in bins, and the bins' edges (source: ``torch.histogram``).
-
-    ``bins`` is a number of equal bins, or a 1-D tensor of their edges.
-    """
-    if out is not None:
-        return into(out, histogram, input, bins, range=range, weight=weight, density=density)
-    if input.dtype is not float32 and input.dtype is not float64:
-        raise noted(NotImplementedError(f"\"histogramdd\" not implemented for '{SCALAR_TYPE[input.dtype]}'"))
-    if isinstance(bins, TensorBase):
-        _check_edges(input, bins)
-        edges = bins
-    else:
-        edges = _even_edges(input, as_int(bins), range)
-    if weight is not None and shape_of(weight) != shape_of(input):
-        raise noted(
-            RuntimeError(
-                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
-                f"excluding its innermost dimension, but got input with shape {[*shape_of(input), 1]} and weight with "
-                f"shape {list(shape_of(weight))}"
-            )
-        )
-    return tuple.__new__(return_types.histogram, HISTOGRAM.apply((input, edges, weight, density)))
-
-
-def _check_edges(input: Any, bins: Any) -> None:
-    name = "torch.histogramdd"
-    if bins.dtype is not input.dtype:
-        raise noted(
-            RuntimeError(
-                f"{name}: input tensor and bins tensors should have the same dtype, but got input with "
-                f"dtype {C_NAME[input.dtype]} and bins for dimension 0 with dtype {C_NAME[bins.dtype]}"
-            )
-        )
-    if bins.array.ndim != 1:
-        raise noted(
-            RuntimeError(
-                f"{name}: bins tensor should have one dimension, but got {bins.array.ndim} dimensions in "
-                "the bins tensor for dimension 0"
-            )
-        )
-    if not bins.array.size:
-        raise noted(
-            RuntimeError(
-                f"{name}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension 0"
-            )
-        )
-
-
-def _even_edges(input: Any, bins: int, limits: Any) -> Any:
-    if bins <= 0:
-        raise noted(RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0"))
-    if limits is None:
-        low, high = histograms.bounds(input.array, 0.0, 0.0, 0.5) if input.array.size else (0.0, 1.0)
-    else:
-        low, high = float(limits[0]), float(limits[1])
-        if low > high:
-            raise noted(
-                RuntimeError(
-                    f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0"
-                )
-            )
-        if low == high:
-            low, high = low - 0.5, high + 0.5
-    kind: dtype = input.dtype
-    return wrap(histograms.edges(bins, low, high, kind.np), kind, None)
-
-
 # ---------------------------------------------------------------- membership
 ISIN = row(
     "isin",
@@ -389,11 +246,8 @@ def isin(
     return ISIN.apply((first, second, invert))
 
 
-FUNCTIONS = ["unique", "unique_consecutive", "searchsorted", "bucketize", "bincount", "histc", "histogram", "isin"]
+FUNCTIONS = ["unique", "unique_consecutive", "searchsorted", "bucketize", "isin"]
 METHODS = {
     "unique": unique,
     "unique_consecutive": unique_consecutive,
-    "bincount": bincount,
-    "histc": histc,
-    "histogram": histogram,
 }
