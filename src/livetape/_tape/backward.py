@@ -362,8 +362,6 @@ class Task:
     def finish_leaf(self, leaf: TensorBase, slot: Slot) -> None:
         """Run a leaf's hooks and let it receive its gradient."""
         grad = slot.grad
-        if grad is None:
-            return
         exclusive = slot.owned
         extras: TensorExtras | None = leaf.extras
         if extras is not None:
@@ -373,15 +371,14 @@ class Task:
             if extras.node_pre_hooks is not None and extras.node_pre_hooks:
                 grad = run_pre_hooks(extras.node_pre_hooks, [grad])[0]
                 exclusive = False
-                if grad is None:
-                    return
         if slot.captured is not None:
             for _, place in slot.captured:
                 self.results[place] = grad
             exclusive = False
         if self.accumulate and (not self.pruned or slot.captured is not None):
-            with accumulating:
-                accumulate_grad(leaf, grad, exclusive, self.create)
+            if grad is not None:
+                with accumulating:
+                    accumulate_grad(leaf, grad, exclusive, self.create)
             if extras is not None:
                 if extras.node_hooks is not None and extras.node_hooks:
                     run_node_hooks(extras.node_hooks, [], [grad])

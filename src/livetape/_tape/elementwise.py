@@ -15,7 +15,7 @@ from livetape._tape.promotion import promote
 from livetape._tape.record import TO_BOOL, TO_FLOAT, Op
 from livetape._tape.saved import INPUT, RESULT
 from livetape._tape.tensor import NDARRAY, Edge, Node, TensorBase, counter_of, shape_of, wrap
-from livetape._tape.views import check_inplace, check_rebase, edge_of, refresh_view
+from livetape._tape.views import check_apart, check_inplace, check_rebase, edge_of, refresh_view
 from livetape.dtypes import FLOAT, INTEGER, boolean, default, dtype, of_numpy
 
 SCALAR: Final[Any] = sizes.SCALAR
@@ -319,6 +319,9 @@ class Elementwise(Op):
         recording = is_recording()
         check_inplace(target, recording)
         tensors: list[Any] = [values[at] for at in self.tensor_at]
+        for t in tensors:
+            if isinstance(t, TensorBase):
+                check_apart(target, t)
         kind = self.common_dtype(values)
         arrays = self.prepared(values, kind)
         out: Any

@@ -8,13 +8,15 @@ from livetape._tape.tensor import NodeExtras, TensorBase, shape_of
 from livetape._tape.views import primitives
 
 
-def run_tensor_hooks(hooks: dict[int, Any], grad: TensorBase) -> TensorBase:
-    """Give a gradient to a tensor's hooks, each of which may replace it."""
+def run_tensor_hooks(hooks: dict[int, Any], grad: TensorBase | None) -> TensorBase | None:
+    """Give a gradient, None if there is none, to a tensor's hooks, each of which may replace it."""
     for hook in list(hooks.values()):
         given = hook(grad)
         if given is not None:
             if not isinstance(given, TensorBase):
                 raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
+            if grad is None:
+                raise RuntimeError("can't replace a None gradient with a non-None value")
             grad = checked_replacement(hook, grad, given)
     return grad
 
@@ -54,7 +56,7 @@ def run_output_hooks(extras: NodeExtras, grads: list[TensorBase | None], enterin
     if extras.tensor_hooks is not None:
         for nr, hooks in extras.tensor_hooks.items():
             g = grads[nr] if nr < len(grads) else None
-            if g is not None and hooks:
+            if hooks:
                 grads[nr] = run_tensor_hooks(hooks, g)
                 ran = True
     if entering and extras.pre_hooks is not None and extras.pre_hooks:

@@ -83,6 +83,7 @@ class Op:
         self.analytic: bool = True
         self.outputs: i64 = 1
         self.promotes: i64 = SAME
+        self.uniform: bool = False  # every element gets the same value
         self.is_ufunc: bool = isinstance(kernel, np.ufunc)
         self.quick: Any = None  # a kernel for floating point arrays that is quick where they are small
         self.saved: list[Saved] = []
@@ -510,7 +511,7 @@ class Op:
         """`inplace` below the interposers."""
         target: TensorBase = values[0]
         recording = is_recording()
-        check_inplace(target, recording)
+        check_inplace(target, recording, self.uniform)
         out = self.kernel(*self.arrays(values))
         if self.outputs > 1:
             out = out[0]

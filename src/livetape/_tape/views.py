@@ -162,8 +162,11 @@ def leaf_error(what: str) -> RuntimeError:
     return error
 
 
-def check_inplace(target: TensorBase, recording: bool) -> None:
-    """Raise torch's error if this tensor must not be changed in place now."""
+def check_inplace(target: TensorBase, recording: bool, uniform: bool = False) -> None:
+    """Raise torch's error if this tensor must not be changed in place now.
+
+    ``uniform`` says that all its elements get the same value: then they may share memory.
+    """
     if target.inference and not is_inferring():
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
@@ -179,7 +182,12 @@ def check_inplace(target: TensorBase, recording: bool) -> None:
                 raise leaf_error("a view of a leaf Variable")
         elif target.recorded and target.node is None:
             raise leaf_error("a leaf Variable")
-    array = target.array
+    if not uniform:
+        check_distinct(target.array)
+
+
+def check_distinct(array: Any) -> None:
+    """Raise torch's error if elements share memory, so that no values can be written."""
     if array.size and 0 in array.strides:
         for extent, stride in zip(array.shape, array.strides):
             if stride == 0 and extent > 1:
@@ -187,6 +195,48 @@ def check_inplace(target: TensorBase, recording: bool) -> None:
                     "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                     "location. Please clone() the tensor before performing the operation."
                 )
+
+
+def check_apart(target: TensorBase, source: TensorBase) -> None:
+    """Raise torch's error if a change of ``target`` would change elements of ``source`` in other places than its own."""
+    if target is source or not (has_base_of(target, source) or has_base_of(source, target)):
+        return
+    mine = target.array
+    other = source.array
+    if mine.size == 0 or other.size == 0 or not (is_dense(mine) and is_dense(other)):
+        return
+    start: int = mine.__array_interface__["data"][0]
+    first: int = other.__array_interface__["data"][0]
+    if start == first and mine.nbytes == other.nbytes:
+        apart = mine.strides == other.strides
+    else:
+        apart = start + mine.nbytes <= first or first + other.nbytes <= start
+    if not apart:
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
+
+
+def has_base_of(view: TensorBase, tensor: TensorBase) -> bool:
+    """Whether a tensor is a view of another, or of the same base, or shares its memory after `detach`."""
+    base = view.base
+    if base is not None:
+        return base is tensor or base is tensor.base or (base.version is not None and base.version is tensor.version)
+    return view.version is not None and view.version is tensor.version
+
+
+def is_dense(array: Any) -> bool:
+    """Whether the elements fill their memory, in any order of the dimensions."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return True
+    expected: int = array.itemsize
+    for stride, extent in sorted(zip(array.strides, array.shape)):
+        if extent != 1:
+            if stride != expected:
+                return False
+            expected = stride * extent
+    return True
 
 
 def check_rebase(target: TensorBase) -> None:

@@ -10,7 +10,7 @@ from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.lines import note_detached
 from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
-from livetape._tape.views import check_inplace, primitives, rebase_history
+from livetape._tape.views import check_apart, check_inplace, primitives, rebase_history
 from livetape.dtypes import COMPLEX, FLOAT, dtype
 from livetape.kernels.reductions import sum_rows, total
 from livetape.ops.nodes import node_class
@@ -135,9 +135,7 @@ def _strided(self: Any, size: Any, stride: Any, storage_offset: int) -> Any:
         if 0 <= storage_offset and last < flat.size:
             return np.ndarray(size, self.dtype, flat, storage_offset * itemsize, [s * itemsize for s in stride])
     # the memory beyond the array's own elements: the owner of the memory decides what is there
-    owner = self
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
+    owner = owner_of(self)
     # not as_strided of NumPy, whose result has no array as its base
     here = self.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
     first = here + storage_offset * itemsize
@@ -151,6 +149,16 @@ def _strided(self: Any, size: Any, stride: Any, storage_offset: int) -> Any:
                 )
             )
     return np.ndarray(size, self.dtype, owner, first, [s * itemsize for s in stride])
+
+
+def owner_of(array: Any) -> Any:
+    """The array whose memory this one is a view of."""
+    while array.base is not None:
+        base = array.base if isinstance(array.base, np.ndarray) else getattr(array.base, "base", None)
+        if not isinstance(base, np.ndarray):
+            break
+        array = base
+    return array
 
 
 def layout_of(array: Any) -> Any:
@@ -194,7 +202,22 @@ def _scatter_strided(grad: Any, base: Any, layout: Any, size: Any, stride: Any, 
     np.add.at(total, places, grad)
     if layout is None:
         return total.reshape(base)
+    if _overlaps(base, layout):  # the elements that share memory share its gradient
+        owners = np.zeros(extent, np.int64)
+        np.add.at(owners, np.lib.stride_tricks.as_strided(np.arange(extent), base, [s * 8 for s in layout]), 1)
+        total /= np.maximum(owners, 1)
     return np.lib.stride_tricks.as_strided(total, base, [s * grad.itemsize for s in layout]).copy()
+
+
+def _overlaps(size: Any, layout: Any) -> bool:
+    """Whether elements of a tensor with the given strides share memory."""
+    reach = 0
+    for stride, extent in sorted(zip(layout, size)):
+        if extent > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (extent - 1)
+    return False
 
 
 AS_STRIDED = row(
@@ -227,10 +250,7 @@ def storage_offset(input: Any) -> int:
     """The place of a tensor's first element in the memory it shares with its base."""
     base = input.base
     if base is None:
-        owner = input.array
-        while isinstance(owner.base, np.ndarray):
-            owner = owner.base
-        start = owner
+        start = owner_of(input.array)
     else:
         start = base.array
     found = input.array.__array_interface__["data"][0] - start.__array_interface__["data"][0]
@@ -287,6 +307,7 @@ def _copy_plain(self: Any, src: Any) -> Any:
     """`copy_` below the interposers."""
     recording = is_recording()
     check_inplace(self, recording)
+    check_apart(self, src)
     source = src.array
     shape = self.array.shape
     if source.shape != shape:

@@ -10,7 +10,7 @@ import numpy as np
 from livetape import dtypes
 from livetape._tape.explain import noted
 from livetape._tape.lines import note_detached
-from livetape._tape.modes import state
+from livetape._tape.modes import is_recording, state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape._tape.views import needs_gradient
 from livetape.device import device as device_type
@@ -151,7 +151,7 @@ def is_contiguous(input: Any, memory_format: Any = None) -> bool:
 
 def numpy(input: Any, *, force: bool = False) -> Any:
     """The tensor's memory as an ndarray (source: ``torch.Tensor.numpy``)."""
-    if needs_gradient(input) and not force:
+    if not force and needs_gradient(input) and is_recording():
         raise noted(
             RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         )

@@ -500,7 +500,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         elif isinstance(value, TensorBase) and value.dtype is self.dtype and not (recording and needs_gradient(value)):
             given = value.array
         if given is not None:
-            check_inplace(self, recording)
+            check_inplace(self, recording, given is value)
             try:
                 self.array[index] = given
             except (IndexError, ValueError, TypeError, OverflowError):

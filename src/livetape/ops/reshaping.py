@@ -30,7 +30,7 @@ def _change_plain(op: Any, values: tuple[Any, ...]) -> Any:
     """`change_shape` below the interposers."""
     target = values[0]
     recording = is_recording()
-    check_inplace(target, recording)
+    check_inplace(target, recording, True)
     out = op.kernel(*op.arrays(values))
     node = op.node_for(values, target.dtype) if recording else None
     if node is not None:

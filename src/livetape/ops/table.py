@@ -18,7 +18,7 @@ from livetape._tape.modes import is_inferring, is_recording, local, set_grad, st
 from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Op
 from livetape._tape.saved import argument_names
 from livetape._tape.tensor import TensorBase, counter_of, shape_of
-from livetape._tape.views import check_inplace, needs_gradient
+from livetape._tape.views import check_apart, check_distinct, check_inplace, needs_gradient
 from livetape.dtypes import SCALAR_TYPE, can_cast
 from livetape.ops.nodes import node_class
 from livetape.thread_modes import casting
@@ -246,6 +246,11 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
                     f"{SCALAR_TYPE[target.dtype]}"
                 )
             )
+        if shape_of(result) == shape_of(target):
+            check_distinct(target.array)
+            for value in args:
+                if isinstance(value, TensorBase):
+                    check_apart(target, value)
     for target, result in zip(targets, results):
         size = shape_of(result)
         if size != shape_of(target):
