@@ -79,6 +79,7 @@ from livetape.settings import (
     set_default_tensor_type,
     set_float32_matmul_precision,
     set_flush_denormal,
+    set_winograd,
     typename,
     use_deterministic_algorithms,
 )

@@ -6,13 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from livetape.dtypes import set_default_dtype
+from livetape.kernels import convolution
 
-_state: dict[str, Any] = {"deterministic": False, "warn_only": False, "precision": "highest"}
+_state: dict[str, Any] = {"deterministic": False, "warn_only": False, "precision": "highest", "winograd": True}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted: every operation here is deterministic (source: ``torch.use_deterministic_algorithms``)."""
+    """Every operation here is deterministic; this turns off Winograd's products as well, see `set_winograd`.
+
+    Source: ``torch.use_deterministic_algorithms``.
+    """
     _state["deterministic"], _state["warn_only"] = bool(mode), bool(warn_only)
+    convolution.use_winograd(_state["winograd"] and not mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -23,6 +28,19 @@ def are_deterministic_algorithms_enabled() -> bool:
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """What `use_deterministic_algorithms` was told of ``warn_only`` (source: the torch function of that name)."""
     return bool(_state["warn_only"])
+
+
+def set_winograd(mode: bool) -> None:
+    """Whether float32 convolutions of 3x3 with stride 1 may take fewer products (Lavin and Gray 2015); at first they may.
+
+    Their rounding errors are then about twice those of plain sums. Not torch's: it has such a switch for CUDA alone.
+
+    >>> import livetape as torch
+    >>> torch.set_winograd(False)
+    >>> torch.set_winograd(True)
+    """
+    _state["winograd"] = bool(mode)
+    convolution.use_winograd(_state["winograd"] and not _state["deterministic"])
 
 
 def set_float32_matmul_precision(precision: str) -> None:

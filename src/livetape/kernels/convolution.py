@@ -1,7 +1,8 @@
-"""Convolutions in one to three dimensions as matrix products over copied windows (im2col), on plain arrays.
+"""Convolutions in one to three dimensions, on plain arrays.
 
-Layouts are torch's: input (N, C, d...), weight (O, C / groups, k...), output (N, O, l...). Windows are copied for a few
-images at a time into one buffer that stays in cache, and BLAS does the rest. Where each group has a single input
+Layouts are torch's: input (N, C, d...), weight (O, C / groups, k...), output (N, O, l...). float32 and float64 are the
+C++ functions' (``native/conv.cpp``). Their NumPy twins make matrix products over copied windows (im2col): windows of a few
+images at a time go into one buffer that stays in cache, and BLAS does the rest. Where each group has a single input
 channel (depthwise), products of a few numbers would waste BLAS: there the kernel's positions are summed one by one.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from livetape.kernels.compiled import compiled, native
 from livetape.kernels.select import refuse
 
 Array = Any
@@ -97,9 +99,9 @@ class _Places:
     constant at each position. The gaps at the ends of the rows hold numbers that nobody reads.
     """
 
-    def __init__(self, size: Ints, kernel: Ints, stride: Ints, dilation: Ints, out: Ints) -> None:
+    def __init__(self, size: Ints, kernel: Ints, stride: Ints, dilation: Ints, out: Ints, flat: bool = True) -> None:
         self.size, self.out, self.kernel = size, out, kernel
-        self.flat = all(s == 1 for s in stride)
+        self.flat = flat and all(s == 1 for s in stride)
         steps = [math.prod(size[axis + 1 :]) for axis in range(len(size))]
         self.length = 1 + sum((o - 1) * step for o, step in zip(out, steps))
         if self.flat:
@@ -135,10 +137,16 @@ class _Places:
 
 
 # ---------------------------------------------------------------- forward
-def convolve(x: Array, weight: Array, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
-    """The convolution without bias."""
+def _convolve(
+    x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Array:
+    """The convolution, plus a bias for each channel if there is one."""
     kind = x.dtype
-    x, weight = padded(_wide(x), padding), _wide(weight)
+    x, weight = _wide(x), _wide(weight)
+    if x.dtype != kind:
+        found = convolve(x, weight, None, stride, padding, dilation, groups).astype(kind)
+        return _plus(found, bias)
+    x = padded(x, padding)
     kernel, outputs = weight.shape[2:], weight.shape[0]
     out = output_size(x.shape[2:], kernel, stride, (0,) * len(kernel), dilation)
     count = x.shape[0]
@@ -153,7 +161,13 @@ def convolve(x: Array, weight: Array, stride: Ints, padding: Ints, dilation: Int
         result = found.reshape(count, groups, outputs // groups, columns.places)
         for start in range(0, count, columns.step):
             np.matmul(matrix, columns.part(start), out=result[start : start + columns.step])
-    return found if kind == found.dtype else found.astype(kind)
+    return _plus(found, bias)
+
+
+def _plus(found: Array, bias: Array | None) -> Array:
+    if bias is not None:
+        found += bias.reshape(-1, *[1] * (found.ndim - 2))
+    return found
 
 
 def _positions(kernel: Ints, stride: Ints, dilation: Ints, out: Ints) -> Any:
@@ -205,19 +219,29 @@ def _cropped(x: Array, padding: Ints) -> Array:
     return np.ascontiguousarray(x[(..., *[slice(p, n - p) for n, p in zip(x.shape[2:], padding)])])
 
 
-def convolve_transposed(
-    grad: Array, weight: Array, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+def _convolve_transposed(
+    grad: Array,
+    weight: Array,
+    bias: Array | None,
+    size: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
 ) -> Array:
-    """The transpose of `convolve`: from (N, O, l...) to (N, C, size...), without bias."""
+    """The transpose of `convolve`: from (N, O, l...) to (N, C, size...), plus a bias for each channel if there is one."""
     kind = grad.dtype
     grad, weight = _wide(grad), _wide(weight)
+    if grad.dtype != kind:
+        found = convolve_transposed(grad, weight, None, size, stride, padding, dilation, groups).astype(kind)
+        return _plus(found, bias)
     kernel, outputs = weight.shape[2:], weight.shape[0]
     inner = weight.shape[1]
     count, out = grad.shape[0], grad.shape[2:]
     if all(s == 1 for s in stride) and 2 * outputs <= 3 * groups * inner and inner > 1 and math.prod(kernel) > 1:
         found = _convolve_back(grad, weight, size, padding, dilation, groups)
         if found is not None:
-            return found if found.dtype == kind else found.astype(kind)
+            return _plus(found, bias)
     # The windows may end before the padded input does, or, where output padding is large, after it.
     full = tuple(
         [
@@ -236,7 +260,7 @@ def convolve_transposed(
         else:
             _transpose_columns(np.ascontiguousarray(grad), weight, stride, dilation, groups, x)
     x = x[(..., *[slice(p, p + n) for n, p in zip(size, padding)])] if any(padding) or full != tuple(size) else x
-    return np.ascontiguousarray(x if kind == x.dtype else x.astype(kind))
+    return _plus(np.ascontiguousarray(x), bias)
 
 
 def _convolve_back(grad: Array, weight: Array, size: Ints, padding: Ints, dilation: Ints, groups: int) -> Array | None:
@@ -250,7 +274,9 @@ def _convolve_back(grad: Array, weight: Array, size: Ints, padding: Ints, dilati
         return None
     reverse = (slice(None),) * 3 + (slice(None, None, -1),) * len(kernel)
     turned = weight.reshape(groups, -1, inner, *kernel)[reverse].swapaxes(1, 2)
-    return convolve(grad, turned.reshape(groups * inner, -1, *kernel), (1,) * len(kernel), around, dilation, groups)
+    return _convolve(
+        grad, turned.reshape(groups * inner, -1, *kernel), None, (1,) * len(kernel), around, dilation, groups
+    )
 
 
 def _transpose_columns(grad: Array, weight: Array, stride: Ints, dilation: Ints, groups: int, x: Array) -> None:
@@ -285,12 +311,15 @@ def _transpose_single(grad: Array, weight: Array, stride: Ints, dilation: Ints, 
 
 
 # ---------------------------------------------------------------- backward to the weight
-def weight_gradient(
+def _weight_gradient(
     grad: Array, x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Array:
     """The gradient of the weight, (O, C / groups, k...), from that of the output and the input."""
     kind = grad.dtype
-    grad, x = _wide(grad), padded(_wide(x), padding)
+    grad, x = _wide(grad), _wide(x)
+    if grad.dtype != kind:
+        return weight_gradient(grad, x, kernel, stride, padding, dilation, groups).astype(kind)
+    x = padded(x, padding)
     outputs, inner = grad.shape[1], x.shape[1] // groups
     count, out = grad.shape[0], grad.shape[2:]
     found = np.zeros((outputs, inner, *kernel), grad.dtype)
@@ -305,12 +334,14 @@ def weight_gradient(
                 part = columns.part(start)
                 products = np.matmul(flat[start : start + len(part)], part.swapaxes(2, 3))
                 total += products[0] if len(part) == 1 else np.add.reduce(products, axis=0)
-    return found if kind == found.dtype else found.astype(kind)
+    return found
 
 
 def _single_weight_gradient(grad: Array, x: Array, stride: Ints, dilation: Ints, groups: int, found: Array) -> None:
     kernel, out = found.shape[2:], grad.shape[2:]
     places = _Places(x.shape[2:], kernel, stride, dilation, out)
+    if places.flat and not np.isfinite(x).all():  # the zeros in the gaps would not be neutral
+        places = _Places(x.shape[2:], kernel, stride, dilation, out, False)
     grad = grad.reshape(grad.shape[0], groups, -1, *out)
     table = np.zeros((math.prod(kernel), groups * grad.shape[2]), grad.dtype)
     for images in _image_steps(len(x), math.prod(grad.shape[1:])):
@@ -321,3 +352,13 @@ def _single_weight_gradient(grad: Array, x: Array, stride: Ints, dilation: Ints,
             sums = np.vecdot(met, lines) if met.dtype.kind == "f" else np.add.reduce(met * lines, axis=-1)
             table[at] += np.add.reduce(sums.reshape(len(lines), -1), axis=0)
     found[...] = table.T.reshape(found.shape)
+
+
+convolve = compiled("convolve", _convolve)
+convolve_transposed = compiled("convolve_transposed", _convolve_transposed)
+weight_gradient = compiled("weight_gradient", _weight_gradient)
+
+
+def use_winograd(mode: bool) -> bool:
+    """Whether float32 convolutions of 3x3 with stride 1 may use Winograd's products; returns what held before."""
+    return bool(native.use_winograd(mode)) if native is not None else False

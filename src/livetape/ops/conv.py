@@ -35,12 +35,8 @@ def _convolution(
                 )
             ]
         )
-        found = kernels.convolve_transposed(input, weight, size, stride, padding, dilation, groups)
-    else:
-        found = kernels.convolve(input, weight, stride, padding, dilation, groups)
-    if bias is not None:
-        found += bias.reshape(-1, *[1] * (found.ndim - 2))
-    return found
+        return kernels.convolve_transposed(input, weight, bias, size, stride, padding, dilation, groups)
+    return kernels.convolve(input, weight, bias, stride, padding, dilation, groups)
 
 
 def _to_input(
@@ -324,8 +320,8 @@ def conv_transpose3d(
 
 
 def _conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
-    found = kernels.convolve(self.transpose(1, 2, 0), weight.transpose(2, 1, 0), (1,), (pad,), (1,), 1)
-    return np.ascontiguousarray(found.transpose(2, 0, 1)) + bias
+    found = kernels.convolve(self.transpose(1, 2, 0), weight.transpose(2, 1, 0), bias, (1,), (pad,), (1,), 1)
+    return np.ascontiguousarray(found.transpose(2, 0, 1))
 
 
 def _tbc_to_self(grad: Any, self_size: Any, weight: Any, pad: int) -> Any:

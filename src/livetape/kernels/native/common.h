@@ -24,6 +24,8 @@ struct Twin {
 // Each file's functions and twins, gathered by module.cpp.
 extern PyMethodDef small_methods[], row_methods[], loss_methods[], point_methods[], step_methods[];
 extern const Twin small_twins[], row_twins[], loss_twins[], point_twins[], step_twins[];
+extern PyMethodDef conv_methods[];
+extern const Twin conv_twins[];
 bool add_boundary(PyObject* module);  // the class Boundary
 bool start_small();  // takes what it needs of NumPy; false with an exception set
 
