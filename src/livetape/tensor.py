@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from livetape import dtypes, gradients, ops, printing
+from livetape import dtypes, gradients, ops, printing, shared
 from livetape import storage as storages
 from livetape._tape.backward import backward_from
 from livetape._tape.explain import noted
@@ -303,10 +303,6 @@ class Tensor(Methods):
         """The tensor itself (source: ``torch.Tensor.pin_memory``)."""
         return self
 
-    def is_shared(self) -> bool:
-        """Whether other processes see the memory (source: ``torch.Tensor.is_shared``)."""
-        return False
-
     @property
     def _version(self) -> int:
         if self.inference:
@@ -513,6 +509,8 @@ class Tensor(Methods):
     def __dir__(self) -> list[str]:
         return sorted(set(super().__dir__()) - _INTERNAL)
 
+    is_shared = shared.is_shared
+    share_memory_ = shared.share_memory_
     untyped_storage = storages.untyped_storage
     storage = storages.storage
     _typed_storage = storages.typed_storage
