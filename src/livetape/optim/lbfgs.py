@@ -115,7 +115,7 @@ class LBFGS(Optimizer):
             return first_loss
 
         direction = _array(state.get("d"))
-        t = state.get("t")
+        t = number(state.get("t"))
         gradient_changes = [_array(y) for y in state.get("old_dirs") or ()]
         moves = [_array(s) for s in state.get("old_stps") or ()]
         weights = [number(r) for r in state.get("ro") or ()]
@@ -186,7 +186,8 @@ class LBFGS(Optimizer):
                 break
 
         state["d"] = from_array(direction)
-        state["t"] = t
+        rate = group["lr"]
+        state["t"] = ops.tensor(float(t), dtype=rate.dtype) if isinstance(rate, Tensor) else t
         state["old_dirs"] = [from_array(y) for y in gradient_changes]
         state["old_stps"] = [from_array(s) for s in moves]
         state["ro"] = [ops.tensor(float(r), dtype=state["d"].dtype) for r in weights]
@@ -194,7 +195,8 @@ class LBFGS(Optimizer):
         state["prev_flat_grad"] = from_array(before)
         state["prev_loss"] = loss_before
         if alphas is not None:
-            state["al"] = [a if a is None or isinstance(a, Tensor) else from_array(np.asarray(a)) for a in alphas]
+            kind = state["d"].dtype
+            state["al"] = [None if a is None else ops.tensor(float(a), dtype=kind) for a in alphas]
         return first_loss
 
 

@@ -348,6 +348,8 @@ class Optimizer:
             else:
                 self._update(param, grad, state, group)
             self._after(state, group)
+            if not state:
+                del self.state[param]
 
     def _gather(self, group: dict[str, Any], arrays: Callable[[dict[str, Any]], Any]) -> dict[float, list[Any]]:
         """The arrays of a group's parameters, gradients and states in one list for each number of steps, now counted.
