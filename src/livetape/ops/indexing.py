@@ -6,6 +6,7 @@ Integers, slices, ``...`` and None are views, one operation each, as in torch; i
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from operator import index as as_int
 from typing import Any
 
@@ -25,12 +26,35 @@ from livetape._tape.tensor import (
     wrap,
 )
 from livetape._tape.views import check_inplace, needs_gradient
-from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
+from livetape.compat import compat
+from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
 from livetape.kernels.scatter import add_at
-from livetape.ops.basics import check_expands, copy_, sum_to
+from livetape.ops.basics import check_expands, copy_, sum_to, zeros
+from livetape.ops.choose import dropped
 from livetape.ops.creation import FILL_TENSOR
 from livetape.ops.slicing import ALIAS, FULL, SELECT, SLICE, UNSQUEEZE, with_ones
 from livetape.ops.table import row
+
+# ---------------------------------------------------------------- what survives where places repeat
+OVERWRITTEN = "the gradients of values that others overwrote, at places given twice"
+
+
+def counters_like(grad: Any) -> Any:
+    """Zeros of a gradient's size, to hold the numbers of elements."""
+    return zeros(shape_of(grad), int64)
+
+
+def surviving(found: Any, written: Callable[[Any], Any]) -> Any:
+    """Gradients of values that were written at places which may repeat: 0 for those that others overwrote.
+
+    ``written`` writes the numbers of the values at the same places, and reads them back.
+    """
+    if compat.torch or found.array.size < 2:
+        return found
+    size = shape_of(found)
+    numbers = wrap(np.arange(size.numel()).reshape(size), int64, size)
+    return dropped(found, written(numbers) != numbers)
+
 
 # ---------------------------------------------------------------- gathering
 INDEX = row(
@@ -57,8 +81,22 @@ INDEX_PUT = row(
     linear=True,
     batch="index_put",
     self=lambda grad, indices, accumulate: grad if accumulate else INDEX_ZERO.apply((grad, indices)),
-    values=lambda grad, indices, values_size: sum_to(INDEX.apply((grad, indices)), values_size),
+    values=lambda grad, indices, values_size, accumulate: sum_to(
+        _index_put_values(grad, indices, accumulate), values_size
+    ),
+    differs=OVERWRITTEN,
 )
+
+
+def _index_put_values(grad: Any, indices: Any, accumulate: bool) -> Any:
+    found = INDEX.apply((grad, indices))
+    if accumulate or all(i is None or i.dtype.category == BOOL for i in indices):  # masks name each place once
+        return found
+    return surviving(
+        found, lambda numbers: INDEX.apply((INDEX_PUT.apply((counters_like(grad), indices, numbers, False)), indices))
+    )
+
+
 INDEX_ZERO = row(
     "index_put",
     lambda self, indices: _index_zero(self, indices),

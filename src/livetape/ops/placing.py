@@ -12,7 +12,7 @@ from livetape.dtypes import SCALAR_TYPE, boolean, of_numpy
 from livetape.kernels.scatter import add_at
 from livetape.ops.dims import as_int, wrap_dim
 from livetape.ops.gathering import TAKE, check_broadcast, check_flat
-from livetape.ops.indexing import FULL, INDEX_PUT, SELECT, SLICE
+from livetape.ops.indexing import FULL, INDEX_PUT, OVERWRITTEN, SELECT, SLICE, counters_like, surviving
 from livetape.ops.indexing import put_ as index_put_into
 from livetape.ops.options import fits, need_tensor, scalar_array
 from livetape.ops.shape import expand, reshape
@@ -242,8 +242,18 @@ PUT = row(
     tensors="self index source",
     linear=True,
     self=lambda grad, index, accumulate: grad if accumulate else _put_zero(grad, index),
-    source=lambda grad, index, source_size: reshape(TAKE.apply((grad, index)), source_size),
+    source=lambda grad, index, source_size, accumulate: reshape(_put_source(grad, index, accumulate), source_size),
+    differs=OVERWRITTEN,
 )
+
+
+def _put_source(grad: Any, index: Any, accumulate: bool) -> Any:
+    found = TAKE.apply((grad, index))
+    if accumulate:
+        return found
+    return surviving(
+        found, lambda numbers: TAKE.apply((PUT.apply((counters_like(grad), index, numbers, False)), index))
+    )
 
 
 def _put_values(self: Any, index: Any, source: Any, accumulate: bool) -> tuple[Any, ...]:

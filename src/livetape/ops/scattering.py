@@ -13,7 +13,7 @@ from livetape.dtypes import SCALAR_TYPE, int32, int64, of_numpy
 from livetape.kernels.scatter import add_along, add_rows, along, reduce_along
 from livetape.ops.dims import no_overload, wrap_dim
 from livetape.ops.gathering import GATHER, INDEX_SELECT, check_range
-from livetape.ops.indexing import FULL
+from livetape.ops.indexing import FULL, OVERWRITTEN, counters_like, surviving
 from livetape.ops.options import need_tensor, scalar_array
 from livetape.ops.shape import reshape
 from livetape.ops.slicing import SLICE_BACKWARD
@@ -50,7 +50,8 @@ SCATTER = row(
     linear=True,
     batch="dim",
     self=lambda grad, dim, index: scatter(grad, dim, index, 0),
-    src=lambda grad, dim, index, src_size: gathered(grad, dim, index, src_size),
+    src=lambda grad, dim, index, src_size: _scatter_src(grad, dim, index, src_size),
+    differs=OVERWRITTEN,
 )
 SCATTER_NUMBER = row(
     "scatter",
@@ -63,9 +64,20 @@ SCATTER_NUMBER = row(
 )
 
 
+def _scatter_src(grad: Any, dim: int, index: Any, size: Any) -> Any:
+    found = surviving(
+        GATHER.apply((grad, dim, index)),
+        lambda numbers: GATHER.apply((SCATTER.apply((counters_like(grad), dim, index, numbers)), dim, index)),
+    )
+    return _padded(found, size)
+
+
 def gathered(grad: Any, dim: int, index: Any, size: Any) -> Any:
     """The gradient of the part of ``src`` that was read: ``index`` may be smaller."""
-    found = GATHER.apply((grad, dim, index))
+    return _padded(GATHER.apply((grad, dim, index)), size)
+
+
+def _padded(found: Any, size: Any) -> Any:
     if shape_of(found) == size:
         return found
     if not size:
@@ -270,8 +282,18 @@ INDEX_COPY = row(
     linear=True,
     batch="index_dim",
     self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
-    source=lambda grad, dim, index, source_size: _shaped(INDEX_SELECT.apply((grad, dim, index)), source_size),
+    source=lambda grad, dim, index, source_size: _shaped(_index_copy_source(grad, dim, index), source_size),
+    differs=OVERWRITTEN,
 )
+
+
+def _index_copy_source(grad: Any, dim: int, index: Any) -> Any:
+    return surviving(
+        INDEX_SELECT.apply((grad, dim, index)),
+        lambda numbers: INDEX_SELECT.apply((INDEX_COPY.apply((counters_like(grad), dim, index, numbers)), dim, index)),
+    )
+
+
 INDEX_FILL = row(
     "index_fill",
     lambda self, dim, index, value: _index_write(self, dim, index, as_value(self, value)),
