@@ -72,11 +72,13 @@ from livetape.random import Generator, default_generator, get_rng_state, initial
 from livetape.settings import (
     are_deterministic_algorithms_enabled,
     compile,
+    get_deterministic_debug_mode,
     get_float32_matmul_precision,
     is_deterministic_algorithms_warn_only_enabled,
     is_storage,
     set_default_device,
     set_default_tensor_type,
+    set_deterministic_debug_mode,
     set_float32_matmul_precision,
     set_flush_denormal,
     set_winograd,
@@ -144,6 +146,9 @@ _NAMES = {
     "TypedStorage": "storage",
     "get_compat": "compat",
     "set_compat": "compat",
+    **dict.fromkeys(
+        ("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "symbolic"
+    ),
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     **dict.fromkeys(

@@ -19,10 +19,12 @@ from livetape.ops import (
     creation,
     determinants,
     distances,
+    dlpack,
     extremes,
     gathering,
     histograms,
     joining,
+    layout,
     linalg,
     norms,
     permuting,
@@ -325,6 +327,10 @@ class Methods(Operators):
     renorm = distances.renorm
     renorm_ = distances.renorm_
 
+    # ops/dlpack.py
+    __dlpack__ = dlpack.dlpack
+    __dlpack_device__ = dlpack.dlpack_device
+
     # ops/extremes.py
     amax = extremes.amax
     amin = extremes.amin
@@ -357,6 +363,26 @@ class Methods(Operators):
 
     # ops/joining.py
     unbind = joining.unbind
+
+    # ops/layout.py
+    to_dense = layout.to_dense
+    dequantize = layout.dequantize
+    dense_dim = layout.dense_dim
+    sparse_dim = layout.sparse_dim
+    is_coalesced = layout.is_coalesced
+    coalesce = layout.coalesce
+    indices = layout.indices
+    values = layout.values
+    crow_indices = layout.crow_indices
+    col_indices = layout.col_indices
+    ccol_indices = layout.ccol_indices
+    row_indices = layout.row_indices
+    is_distributed = layout.is_distributed
+    dim_order = layout.dim_order
+    const_data_ptr = layout.const_data_ptr
+    apply_ = layout.apply_
+    map_ = layout.map_
+    map2_ = layout.map2_
 
     # ops/linalg.py
     det = linalg.det

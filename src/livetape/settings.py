@@ -30,6 +30,29 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
     return bool(_state["warn_only"])
 
 
+_DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
+
+
+def set_deterministic_debug_mode(debug_mode: Any) -> None:
+    """`use_deterministic_algorithms` by a name or number: default, warn, error (source: the torch function)."""
+    if not isinstance(debug_mode, (str, int)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _DEBUG_MODES:
+            raise RuntimeError(
+                f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+            )
+        debug_mode = _DEBUG_MODES[debug_mode]
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2: see `set_deterministic_debug_mode` (source: ``torch.get_deterministic_debug_mode``)."""
+    return 0 if not _state["deterministic"] else 1 if _state["warn_only"] else 2
+
+
 def set_winograd(mode: bool) -> None:
     """Whether float32 convolutions of 3x3 with stride 1 may take fewer products (Lavin and Gray 2015); at first they may.
 

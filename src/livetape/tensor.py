@@ -271,6 +271,7 @@ class Tensor(Methods):
         return strided
 
     is_cuda = is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_meta = is_mps = is_xpu = is_nested = False
+    is_xla = is_ipu = is_maia = is_mtia = is_vulkan = False
     is_cpu = True
     names: Any = None
     grad_dtype = property(lambda self: self.dtype)

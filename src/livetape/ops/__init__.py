@@ -282,6 +282,10 @@ from livetape.ops.distances import (
     pdist,
     renorm,
 )
+from livetape.ops.dlpack import (
+    from_dlpack,
+    to_dlpack,
+)
 from livetape.ops.dropout import (
     alpha_dropout,
     alpha_dropout_,
@@ -373,6 +377,10 @@ from livetape.ops.label_loss import (
     multi_margin_loss,
     multilabel_margin_loss,
     soft_margin_loss,
+)
+from livetape.ops.layout import (
+    dequantize,
+    is_distributed,
 )
 from livetape.ops.linalg import (
     chain_matmul,
@@ -863,6 +871,7 @@ __all__ = [
     "cumulative_trapezoid",
     "deg2rad",
     "deg2rad_",
+    "dequantize",
     "det",
     "detach_copy",
     "diag",
@@ -927,6 +936,7 @@ __all__ = [
     "frac",
     "frac_",
     "frobenius_norm",
+    "from_dlpack",
     "from_numpy",
     "frombuffer",
     "full",
@@ -969,6 +979,7 @@ __all__ = [
     "inverse",
     "is_complex",
     "is_conj",
+    "is_distributed",
     "is_floating_point",
     "is_inference",
     "is_neg",
@@ -1190,6 +1201,7 @@ __all__ = [
     "threshold",
     "threshold_",
     "tile",
+    "to_dlpack",
     "topk",
     "trace",
     "transpose",

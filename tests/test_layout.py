@@ -1,0 +1,95 @@
+"""Memory shared by DLPack, the layout of dense tensors, functions for each element, numbers in the place of symbols."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import livetape as torch
+from livetape.utils import dlpack
+
+
+# ---------------------------------------------------------------- DLPack
+def test_dlpack_shares_memory_both_ways() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    array = np.from_dlpack(x)
+    array[0, 0] = 7
+    assert x[0, 0] == 7
+    back = torch.from_dlpack(array)
+    back[1, 2] = 9
+    assert x[1, 2] == 9
+    assert torch.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
+    assert x.__dlpack_device__() == (1, 0)
+
+
+def test_a_capsule_is_read_once() -> None:
+    capsule = dlpack.to_dlpack(torch.ones(2))
+    assert dlpack.from_dlpack(capsule).tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="invalid capsule"):
+        torch.from_dlpack(3)
+    with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
+        torch.ones(2, requires_grad=True).__dlpack__()
+
+
+# ---------------------------------------------------------------- layout
+def test_every_tensor_is_dense() -> None:
+    x = torch.ones(2, 3)
+    assert x.to_dense() is x
+    assert x.to_dense(torch.float64).dtype is torch.float64
+    assert (x.dense_dim(), x.sparse_dim(), x.is_distributed()) == (2, 0, False)
+    with pytest.raises(RuntimeError, match="coalesce expected sparse coordinate tensor layout but got Strided"):
+        x.coalesce()
+    with pytest.raises(RuntimeError, match=r"^values expected sparse tensor layout but got Strided"):
+        x.values()
+
+
+def test_the_order_of_dimensions() -> None:
+    x = torch.ones(2, 3, 4)
+    assert x.dim_order() == (0, 1, 2)
+    assert x.permute(2, 0, 1).dim_order() == (1, 2, 0)
+    with pytest.raises(RuntimeError, match="does not have unique dim order"):
+        torch.ones(1, 2).dim_order(ambiguity_check=True)
+
+
+# ---------------------------------------------------------------- element by element
+def test_functions_for_each_element() -> None:
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    x[:, 1].apply_(lambda v: v * 10)
+    assert x.tolist() == [[1, 20], [3, 40]]
+    assert torch.tensor([0, 1]).apply_(lambda v: v + 1.7).tolist() == [1, 2]
+    assert x.map_(torch.tensor([1.0, 2.0]), lambda a, b: a + b).tolist() == [[2, 22], [4, 42]]
+    assert x.map2_(x, x, lambda a, b, c: a + b + c).tolist() == [[6, 66], [12, 126]]
+    assert x._version == 3
+
+
+def test_a_function_that_fails_changes_nothing() -> None:
+    x = torch.ones(3)
+    with pytest.raises(TypeError, match="must be real number, not str"):
+        x.apply_(lambda v: "a")
+    with pytest.raises(ZeroDivisionError):
+        x.apply_(lambda v: v / 0)
+    assert x.tolist() == [1, 1, 1]
+    assert x._version == 0
+    with pytest.raises(RuntimeError, match=r"Can't call apply_\(\) on Variable that requires grad"):
+        torch.ones(2, requires_grad=True).apply_(abs)
+    with pytest.raises(TypeError, match=r"map_: expected torch.FloatTensor for 'other' \(got torch.LongTensor\)"):
+        x.map_(torch.tensor([1]), min)
+
+
+# ---------------------------------------------------------------- settings and symbols
+def test_the_deterministic_debug_mode() -> None:
+    try:
+        for name, number in (("warn", 1), ("error", 2), ("default", 0)):
+            torch.set_deterministic_debug_mode(name)
+            assert torch.get_deterministic_debug_mode() == number
+        with pytest.raises(RuntimeError, match="expected 0, 1, or 2, but got 5"):
+            torch.set_deterministic_debug_mode(5)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_branches_are_taken_and_sizes_are_numbers() -> None:
+    x = torch.tensor([1.0, -1.0], requires_grad=True)
+    y = torch.cond(x.sum() > 1, torch.sin, torch.abs, (x,))
+    assert type(y.grad_fn).__name__ == "AbsBackward0"
+    assert (torch.sym_int(3.7), torch.sym_max(2, 1.0), torch.sym_not(True), torch.sym_sum([1, 2])) == (3, 2.0, False, 3)
