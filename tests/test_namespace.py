@@ -45,6 +45,7 @@ def test_every_in_place_method_has_a_plain_one() -> None:
         "fill_diagonal_",
         "geometric_",
         "log_normal_",
+        "map2_",
         "map_",
         "normal_",
         "random_",
