@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from livetape.func import _networks as _networks
+from livetape.func import _others as _others
 from livetape.func import _special as _special
 from livetape.func._eager import grad, grad_and_value, jvp, linearize, vjp
 from livetape.func._functional import debug_unwrap, functionalize

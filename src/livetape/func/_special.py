@@ -122,15 +122,6 @@ def _dynamic(op: Any, values: Any, flags: Any, size: int) -> Any:
     raise RuntimeError(dynamic_error(op.name))
 
 
-@rule("masked_select")
-def _masked_select(op: Any, values: Any, flags: Any, size: int) -> Any:
-    raise RuntimeError(
-        "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
-        "because for each batch this would return a differently shaped Tensor. Please file an issue at "
-        "https://github.com/pytorch/pytorch/issues if you need this feature."
-    )
-
-
 @rule("diagonal_sum")
 def _trace(op: Any, values: Any, flags: Any, size: int) -> Any:
     return SUM_DIM.apply((TABLE["diagonal"].apply((values[0], 0, 1, 2)), (1,), False, None))

@@ -275,6 +275,7 @@ PRELU_BACKWARD = row(
     lambda grad_output, self, weight: kernels.prelu_backward(grad_output, self, weight),
     tensors="grad_output self weight",
     outputs=2,
+    batch="broadcast",
 )
 PRELU_BACKWARD.joint("grad_output self weight", _prelu_backward_grads)
 PRELU = elementwise("prelu_kernel", kernels.prelu, params="self weight", tensors="self weight")

@@ -49,6 +49,7 @@ def _windowed_row(name: str, node: str, dims: int) -> Any:
         lambda self, places: kernels.windowed_max(self, places),
         node=node,
         outputs=2,
+        batch="any",
         self=lambda grad, self_size, result1: PLACES_BACKWARD.apply((grad, result1, tuple(self_size[-dims:]))),
     )
 

@@ -170,6 +170,7 @@ def _norm(self: Any, p: float, dim: Any, keepdim: bool) -> Any:
 NORM = row(
     "norm",
     lambda self, p: _norm(self, p, None, False),
+    batch="whole_norm",
     analytic=False,
     self=lambda grad, self, result, p: norm_backward(grad, self, result, p, None, False),
 )

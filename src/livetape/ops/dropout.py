@@ -16,7 +16,7 @@ from livetape.kernels.draws import unit
 from livetape.kernels.sampling import bernoulli, dropout_mask
 from livetape.kernels.select import refuse
 from livetape.ops.arithmetic import add, add_, mul
-from livetape.ops.basics import zeros_like
+from livetape.ops.basics import detach, zeros_like
 from livetape.ops.sampling import interposed
 from livetape.ops.table import elementwise
 from livetape.random import default_generator
@@ -267,6 +267,12 @@ def _slopes(name: str, input: Any, lower: float, upper: float, training: bool, g
     array = input.array
     if input.dtype.category != FLOAT:
         raise noted(refuse("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", array.dtype))
+    if training and hasattr(array, "alike"):  # a batch: each sample may want slopes of its own
+        bits = (generator or default_generator).bits
+        drawn = interposed(
+            lambda size, kind: unit(bits, size, kind) * (upper - lower) + lower, array.shape, input.dtype, False, input
+        )
+        return input, drawn.masked_fill(detach(input) > 0, 1), float(lower), float(upper), training
     noise = np.ones(array.shape, array.dtype)
     if training:
         places = array <= 0

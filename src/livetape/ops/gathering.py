@@ -271,6 +271,7 @@ TAKE = row(
     lambda self, index: self.reshape(-1)[index] if index.ndim else self.reshape(-1)[int(index), ...].copy(),
     tensors="self index",
     linear=True,
+    batch="take",
     self=lambda grad, self_size, index: TAKE_BACKWARD.apply((grad, self_size, index)),
 )
 TAKE_BACKWARD = row(
@@ -279,6 +280,7 @@ TAKE_BACKWARD = row(
     tensors="grad index",
     node="PutBackward0",
     linear=True,
+    batch="take_backward",
     grad=lambda grad, index: TAKE.apply((grad, index)),
 )
 
@@ -339,6 +341,7 @@ MASKED_PLACE = row(
     tensors="grad mask",
     node="MaskedScatterBackward0",
     linear=True,
+    batch="masked_place",
     grad=lambda grad, mask: MASKED_SELECT.apply((grad, mask)),
 )
 

@@ -332,6 +332,7 @@ BLOCK_DIAG = row(
     tensors="inputs",
     listed=True,
     linear=True,
+    batch="block_diag",
     inputs=lambda grad, inputs_size: _block_diag_backward(grad, inputs_size),
 )
 

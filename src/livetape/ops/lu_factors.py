@@ -260,6 +260,7 @@ LU_SOLVE = row(
     "linalg_lu_solve",
     lambda LU, pivots, B, left, adjoint: np.ascontiguousarray(kernels.lu_solve(LU, pivots, B, left, adjoint)),
     tensors="LU pivots B",
+    batch="factors_solve",
     analytic=False,
 )
 LU_SOLVE.joint(
@@ -297,9 +298,21 @@ def _no_derivative(grad: Any) -> Any:
     raise noted(RuntimeError("derivative for aten::linalg_ldl_factor_ex is not implemented"))
 
 
+def _ldl_factored(array: Any, hermitian: bool, label: str) -> Any:
+    found = ldl_kernels.factor(array, hermitian)
+    if label:
+        refuse(
+            found[2],
+            label,
+            "The diagonal element {0} of D is zero: it is singular and cannot be solved with.",
+            RuntimeError,
+        )
+    return found
+
+
 LDL_FACTOR = row(
     "linalg_ldl_factor_ex",
-    lambda self, hermitian: ldl_kernels.factor(self, hermitian),
+    lambda self, hermitian, label: _ldl_factored(self, hermitian, label),
     batch="any",
     outputs=3,
     node="NotImplemented",
@@ -311,15 +324,7 @@ def _ldl(name: str, A: Any, hermitian: bool, label: str) -> Any:
     need(name, "input", A)
     need_square("torch.linalg.ldl_factor_ex", A)
     need_float("torch.linalg.ldl_factor_ex", A, "ldl_factor_kernel_cpu")
-    found = LDL_FACTOR.apply((A, bool(hermitian)))
-    if label:
-        refuse(
-            found[2].array,
-            label,
-            "The diagonal element {0} of D is zero: it is singular and cannot be solved with.",
-            RuntimeError,
-        )
-    return found
+    return LDL_FACTOR.apply((A, bool(hermitian), label))
 
 
 def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
@@ -345,6 +350,7 @@ LDL_SOLVE = row(
     "linalg_ldl_solve",
     lambda LD, pivots, B, hermitian: ldl_kernels.solve(LD, pivots, B, hermitian),
     tensors="LD pivots B",
+    batch="factors_solve",
     node="NotImplemented",
     LD=_ldl_solve_no_derivative,
     B=_ldl_solve_no_derivative,

@@ -235,6 +235,7 @@ GROUP_NORM_BACKWARD = row(
     ),
     tensors="grad_out input mean rstd weight",
     outputs=3,
+    batch="group_norm_backward",
 )
 GROUP_NORM_BACKWARD.joint("grad_out input weight", _group_second)
 GROUP_NORM = row("native_group_norm", kernels.group_norm, tensors="input weight bias", outputs=3, batch="group_norm")
@@ -329,10 +330,15 @@ BATCH_NORM_BACKWARD = row(
     ),
     tensors="grad_out input weight running_mean running_var save_mean save_invstd",
     outputs=3,
+    batch="batch_norm_backward",
 )
 BATCH_NORM_BACKWARD.joint("grad_out input weight", _batch_second)
 BATCH_NORM = row(
-    "native_batch_norm", kernels.batch_norm, tensors="input weight bias running_mean running_var", outputs=3
+    "native_batch_norm",
+    kernels.batch_norm,
+    tensors="input weight bias running_mean running_var",
+    outputs=3,
+    batch="batch_norm",
 )
 BATCH_NORM.joint(
     "input weight bias",

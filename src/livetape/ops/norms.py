@@ -349,6 +349,7 @@ DIST = row(
     "dist",
     lambda self, other, p: _vector_norm(self - other, p, None, False, None),
     tensors="self other",
+    batch="dist",
     analytic=False,
 ).joint("self other", lambda grad, self, other, result, p, wanted: _dist_backward(grad, self, other, result, p, wanted))
 

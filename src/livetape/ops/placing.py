@@ -241,6 +241,7 @@ PUT = row(
     _put,
     tensors="self index source",
     linear=True,
+    batch="put",
     self=lambda grad, index, accumulate: grad if accumulate else _put_zero(grad, index),
     source=lambda grad, index, source_size, accumulate: reshape(_put_source(grad, index, accumulate), source_size),
     differs=OVERWRITTEN,

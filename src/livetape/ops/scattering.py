@@ -107,6 +107,7 @@ SCATTER_REDUCE_OLD = row(
     tensors="self index src",
     node="NotImplemented",
     key="scatter.reduce",
+    batch="dim",
     self=no_derivative("scatter"),
     src=no_derivative("scatter"),
 )
@@ -118,6 +119,7 @@ SCATTER_REDUCE_NUMBER = row(
     tensors="self index",
     node="NotImplemented",
     key="scatter.value_reduce",
+    batch="dim",
     self=no_derivative("scatter"),
 )
 _SCATTER = (
@@ -307,6 +309,7 @@ INDEX_FILL_TENSOR = row(
     tensors="self index value",
     node="IndexFillBackward1",
     key="index_fill.tensor",
+    batch="index_fill",
     self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
     value=lambda grad, dim, index: INDEX_SELECT.apply((grad, dim, _distinct(index))).sum(),
 )

@@ -92,6 +92,7 @@ SEARCHSORTED = row(
         kind.np, copy=False
     ),
     tensors="sorted_sequence self",
+    batch="searchsorted",
 )
 
 

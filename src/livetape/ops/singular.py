@@ -281,7 +281,7 @@ def _lstsq(self: Any, b: Any, rcond: float, driver: str, vector: bool) -> tuple[
     return x[..., 0] if vector else x, residuals, np.asarray(rank), values
 
 
-LSTSQ = row("linalg_lstsq", _lstsq, tensors="self b", outputs=4, analytic=False)
+LSTSQ = row("linalg_lstsq", _lstsq, tensors="self b", outputs=4, batch="lstsq", analytic=False)
 LSTSQ.joint("self b", _lstsq_backward)
 
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from livetape import return_types
 from livetape._tape.explain import noted
-from livetape._tape.tensor import TensorBase, from_array, shape_of, wrap
-from livetape.dtypes import COMPLEX, boolean, float32, float64
+from livetape._tape.tensor import TensorBase, shape_of, wrap
+from livetape.dtypes import COMPLEX, boolean, float32, float64, int64
 from livetape.kernels import selection as kernels
 from livetape.ops.along import TAKE_ANY, put
 from livetape.ops.autocasting import single_in_autocast
+from livetape.ops.basics import cast
 from livetape.ops.combine import lerp
 from livetape.ops.dims import as_int, is_integer, no_overload, numpy_names, wrap_dim
 from livetape.ops.reduce import check_tensor
@@ -114,6 +115,7 @@ TOPK = row(
     outputs=2,
     batch="dim",
     self=_put,
+    selects=True,
 )
 
 
@@ -189,14 +191,11 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
     rows = input.reshape(-1) if dim is None or ndim == 0 else input.movedim(axis, -1)
     ordered = sort(rows, -1)[0]
     count = ordered.array.shape[-1]
-    absent = np.isnan(ordered.array)
-    missing = np.count_nonzero(absent, axis=-1, keepdims=True)
-    last = np.full(missing.shape, count - 1.0, input.dtype.np)
+    absent = (ordered != ordered).sum(-1, keepdim=True)
     if ignore_nan:
-        last = np.maximum(last - missing, 0).astype(input.dtype.np)
-    ranks = q.reshape(-1) * from_array(last)
-    if not ignore_nan and missing.any():  # a NaN is the last element, and what is asked for
-        ranks = ranks.masked_fill(from_array(missing > 0), count - 1)
+        ranks = q.reshape(-1) * (count - 1 - absent).clamp_min(0).to(input.dtype)
+    else:  # a NaN is the last element, and what is asked for
+        ranks = (q.reshape(-1) * (count - 1.0)).masked_fill(absent > 0, count - 1)
     if interpolation == "nearest":
         ranks = round(ranks)
     elif interpolation in ("lower", "midpoint"):
@@ -205,13 +204,13 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
     elif interpolation == "higher":
         ranks = ceil(ranks)
     below = floor(ranks.detach())
-    found = TAKE_ANY.apply((ordered, from_array(below.array.astype(np.int64)), ordered.array.ndim - 1))
+    found = TAKE_ANY.apply((ordered, cast(below, int64), ordered.array.ndim - 1))
     if interpolation in ("linear", "midpoint"):
         weight = ranks - below
         if interpolation == "midpoint":
             weight = weight.detach()
-        above = np.ceil(ranks.array).astype(np.int64)
-        found = lerp(found, TAKE_ANY.apply((ordered, from_array(above), ordered.array.ndim - 1)), weight)
+        above = cast(ceil(ranks.detach()), int64)
+        found = lerp(found, TAKE_ANY.apply((ordered, above, ordered.array.ndim - 1)), weight)
     single = q.array.ndim == 0
     found = found.squeeze_(-1) if single else found.movedim(-1, 0)
     if keepdim and ndim:
