@@ -115,7 +115,6 @@ TOPK = row(
     outputs=2,
     batch="dim",
     self=_put,
-    selects=True,
 )
 
 
