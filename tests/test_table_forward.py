@@ -33,6 +33,7 @@ REFUSED = (
     "doesn't have storage",
     "inplace arithmetic",
     "randomness error mode",
+    "which will be updated in place, were not batched",
 )
 
 

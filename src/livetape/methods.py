@@ -21,6 +21,7 @@ from livetape.ops import (
     distances,
     dlpack,
     extremes,
+    float_bits,
     gathering,
     histograms,
     joining,
@@ -120,11 +121,11 @@ class Methods(Operators):
     floor_divide = arithmetic.floor_divide
     floor_divide_ = arithmetic.floor_divide_
     reciprocal = arithmetic.reciprocal
-    reciprocal_ = arithmetic.reciprocal.inplace
+    reciprocal_ = arithmetic.reciprocal_
     neg = arithmetic.neg
-    neg_ = arithmetic.neg.inplace
+    neg_ = arithmetic.neg_
     negative = arithmetic.negative
-    negative_ = arithmetic.neg.inplace
+    negative_ = arithmetic.negative_
     positive = arithmetic.positive
     remainder = arithmetic.remainder
     remainder_ = arithmetic.remainder_
@@ -133,8 +134,9 @@ class Methods(Operators):
     pow = arithmetic.pow
     pow_ = arithmetic.pow_
     float_power = arithmetic.float_power
+    float_power_ = arithmetic.float_power_
     square = arithmetic.square
-    square_ = arithmetic.square.inplace
+    square_ = arithmetic.square_
 
     # ops/casting.py
     to = casting.to
@@ -343,6 +345,10 @@ class Methods(Operators):
     nanmedian = extremes.nanmedian
     mode = extremes.mode
     kthvalue = extremes.kthvalue
+
+    # ops/float_bits.py
+    frexp = float_bits.frexp
+    hash_tensor = float_bits.hash_tensor
 
     # ops/gathering.py
     argwhere = gathering.argwhere

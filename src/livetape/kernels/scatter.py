@@ -40,7 +40,7 @@ def add_at(total: Any, key: tuple[Any, ...], values: Any) -> Any:
     leading = arrays > 0 and all(isinstance(k, slice) for k in key[arrays:])
     if not leading or not total.flags.c_contiguous or total.dtype.kind in "bV":
         if total.dtype.kind == "b":
-            total[key] |= values
+            np.logical_or.at(total, key, values)
         else:
             np.add.at(total, key, values)
         return total

@@ -236,7 +236,7 @@ def addbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     return ADDBMM.inplace(self, batch1, batch2, beta, alpha)
 
 
-FUNCTIONS = ["addmm", "addmv", "addr", "baddbmm", "addbmm"]
+FUNCTIONS = ["addmm", "addmv", "addmv_", "addr", "baddbmm", "addbmm"]
 METHODS = {
     "addmm": addmm,
     "addmm_": addmm_,

@@ -9,7 +9,7 @@ import numpy as np
 from livetape._tape.explain import noted
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, from_array
-from livetape.dtypes import BOOL, FLOAT, INTEGER, boolean
+from livetape.dtypes import BOOL, FLOAT, INTEGER, SCALAR_TYPE, boolean, complex128, float64
 from livetape.kernels.select import refuse
 from livetape.kernels.small import quick
 from livetape.ops.basics import cast, zeros_like
@@ -460,10 +460,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """`pow` in double precision (source: ``torch.float_power``)."""
     if out is not None:
         return into(out, float_power, input, exponent)
-    complex_ = any(
-        v.dtype.is_complex if isinstance(v, TensorBase) else isinstance(v, complex) for v in (input, exponent)
-    )
-    kind = np.complex128 if complex_ else np.float64
+    kind = np.complex128 if _is_complex(input) or _is_complex(exponent) else np.float64
 
     def widened(value: Any) -> Any:
         if isinstance(value, TensorBase):
@@ -471,6 +468,23 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
         return kind(value).item()
 
     return pow(widened(input), widened(exponent))
+
+
+def float_power_(self: Any, exponent: Any) -> Any:
+    """In-place `float_power`: for tensors of double precision."""
+    kind = complex128 if self.dtype.is_complex or _is_complex(exponent) else float64
+    if self.dtype is not kind:
+        raise noted(
+            RuntimeError(
+                f"the base given to float_power_ has dtype {SCALAR_TYPE[self.dtype]} but the operation's result requires "
+                f"dtype {SCALAR_TYPE[kind]}"
+            )
+        )
+    return pow_(self, cast(exponent, kind) if isinstance(exponent, TensorBase) else exponent)
+
+
+def _is_complex(value: Any) -> bool:
+    return bool(value.dtype.is_complex) if isinstance(value, TensorBase) else isinstance(value, complex)
 
 
 def _square(x: Any) -> Any:
@@ -497,7 +511,15 @@ for _row, _name in (
 ):
     _row.quick = quick(_name)
 
+neg_ = negative_ = neg.inplace
+reciprocal_ = reciprocal.inplace
+square_ = square.inplace
+
 FUNCTIONS = [
+    "neg_",
+    "negative_",
+    "reciprocal_",
+    "square_",
     "add",
     "sub",
     "subtract",
@@ -551,6 +573,7 @@ METHODS = {
     "pow": pow,
     "pow_": pow_,
     "float_power": float_power,
+    "float_power_": float_power_,
     "square": square,
     "square_": square.inplace,
 }

@@ -12,6 +12,7 @@ from typing import Any
 from livetape._tape.explain import noted
 from livetape._tape.record import Op
 from livetape._tape.tensor import TensorBase
+from livetape.ops.native import ATEN
 from livetape.ops.table import TABLE
 
 # Rows that torch knows under a name of their own.
@@ -109,6 +110,8 @@ class OpOverloadPacket:
         name = self.__name__
         if name.endswith("_") and not name.startswith("_"):
             return getattr(args[0], name)(*args[1:], **kwargs)
+        if name in ATEN:
+            return ATEN[name](*args, **kwargs)
         functions = vars(sys.modules[__name__.rpartition(".")[0]])  # those of livetape.ops
         for key in (name, name.lstrip("_")):
             if callable(functions.get(key)):

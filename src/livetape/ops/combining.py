@@ -7,12 +7,13 @@ from typing import Any
 
 from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
-from livetape.dtypes import SCALAR_TYPE
+from livetape.dtypes import SCALAR_TYPE, boolean
 from livetape.kernels.scatter import reduce_along, reduce_at_key
 from livetape.ops.basics import ones_like, zeros_like
 from livetape.ops.gathering import INDEX_SELECT, check_range
 from livetape.ops.options import need_tensor
 from livetape.ops.placing import masked_fill
+from livetape.ops.refuse import unsupported
 from livetape.ops.scattering import (
     INDEX_ADD,
     INDEX_FILL,
@@ -112,6 +113,8 @@ def _scatter_reduce_values(
     name: str, input: Any, dim: Any, index: Any, src: Any, reduce: Any, include_self: bool
 ) -> tuple[Any, ...]:
     need_tensor(name, src, "src", 3)
+    if reduce == "mean" and input.dtype is boolean:
+        raise noted(unsupported("scatter_gather_tensor_cpu_reduce_mean", input.array, ""))
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise noted(RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"))
     return input, check_scatter("scatter", input, dim, index, src), index, src, reduce, include_self
@@ -177,6 +180,8 @@ def _index_reduce_values(
                 f"{SCALAR_TYPE[input.dtype]} and (source) {SCALAR_TYPE[source.dtype]}"
             )
         )
+    if input.dtype is boolean:
+        raise noted(unsupported("index_func_", input.array, ""))
     given, have = index.array.size, count_of(shape_of(source), at)
     if given != have:
         raise noted(

@@ -10,7 +10,7 @@ import numpy as np
 from livetape._tape.explain import argument_error, noted
 from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
-from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
+from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean
 from livetape.kernels import activation as kernels
 from livetape.kernels.draws import unit
 from livetape.kernels.sampling import bernoulli, dropout_mask
@@ -18,7 +18,7 @@ from livetape.kernels.select import refuse
 from livetape.ops.arithmetic import add, add_, mul
 from livetape.ops.basics import detach, zeros_like
 from livetape.ops.sampling import interposed
-from livetape.ops.table import elementwise
+from livetape.ops.table import elementwise, row
 from livetape.random import default_generator
 
 # torch's alpha_dropout keeps the mean and variance of selu's outputs
@@ -216,6 +216,52 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return _channels(input, p, training, inplace, ndim == 5)
 
 
+# ---------------------------------------------------------------- with the mask as a second result
+NATIVE_DROPOUT_BACKWARD = elementwise(
+    "native_dropout_backward",
+    lambda grad_output, mask, scale: grad_output * (mask * grad_output.dtype.type(scale)),
+    tensors="grad_output mask",
+    promote="float",
+    node="NativeDropoutBackwardBackward0",
+    grad_output=lambda grad, mask, scale: NATIVE_DROPOUT_BACKWARD.apply((grad, mask, scale)),
+)
+NATIVE_DROPOUT = row(
+    "native_dropout",
+    lambda input, kept, p, train: (input * (kept * input.dtype.type(_scale(p, train))), kept),
+    tensors="input kept",
+    outputs=2,
+    input=lambda grad, kept, p, train: NATIVE_DROPOUT_BACKWARD.apply((grad, kept, _scale(p, train))),
+)
+
+
+def _scale(p: float, train: bool) -> float:
+    """What kept elements are multiplied by."""
+    return 1.0 if not train else 0.0 if p == 1 else 1 / (1 - p)
+
+
+def native_dropout(input: Any, p: float, train: bool | None) -> Any:
+    """`dropout` with the mask of what was kept (source: ``torch.native_dropout``).
+
+    train   False: keep everything; None stands for True
+    """
+    if not isinstance(input, TensorBase):
+        raise noted(argument_error("native_dropout", 0, input))
+    array, train = input.array, train is None or train
+    if train and input.dtype.category < FLOAT:
+        raise noted(
+            RuntimeError(f"result type Float can't be cast to the desired output type {SCALAR_TYPE[input.dtype]}")
+        )
+    if train and not 0 <= p <= 1:
+        raise noted(RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={1 - p:g}"))
+    if not train:
+        kept: Any = np.ones(array.shape, bool)
+    elif p == 1:
+        kept = np.zeros(array.shape, bool)
+    else:
+        kept = bernoulli(default_generator.bits, array.shape, 1.0 - p).astype(bool)
+    return NATIVE_DROPOUT.apply((input, wrap(kept, boolean, shape_of(input)), p, train))
+
+
 # ---------------------------------------------------------------- rrelu
 def _rrelu_backward(grad_output: Any, self: Any, noise: Any, lower: float, upper: float, training: bool) -> Any:
     if training and upper - lower > 1e-6:
@@ -312,6 +358,7 @@ FUNCTIONS = [
     "alpha_dropout_",
     "feature_alpha_dropout",
     "feature_alpha_dropout_",
+    "native_dropout",
     "rrelu",
     "rrelu_",
 ]

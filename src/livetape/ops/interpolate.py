@@ -64,7 +64,7 @@ def _taps(mode: str, size: int, out: int, align_corners: bool, factor: float | N
     return kernels.linear(size, out, align_corners, factor, kind)
 
 
-def _resample(input: Any, out: list[int], mode: str, align_corners: bool, factors: Any, antialias: bool) -> Any:
+def resample(input: Any, out: list[int], mode: str, align_corners: bool, factors: Any, antialias: bool) -> Any:
     size = input.array.shape
     dims = len(out)
     _check_sizes(size, out)
@@ -204,7 +204,7 @@ def interpolate(
         raise noted(NotImplementedError(f"Got {ndim}D input, but {mode} mode needs {_DIMS[mode] + 2}D input"))
     if mode == "lanczos" and not antialias:
         raise noted(ValueError("Lanczos mode requires antialias=True"))
-    return _resample(input, out, mode, bool(align_corners), factors, antialias)
+    return resample(input, out, mode, bool(align_corners), factors, antialias)
 
 
 def upsample(

@@ -239,12 +239,38 @@ GROUP_NORM_BACKWARD = row(
 )
 GROUP_NORM_BACKWARD.joint("grad_out input weight", _group_second)
 GROUP_NORM = row("native_group_norm", kernels.group_norm, tensors="input weight bias", outputs=3, batch="group_norm")
-GROUP_NORM.joint(
-    "input weight bias",
-    lambda grad, input, result1, result2, weight, N, C, HxW, group, eps, wanted: GROUP_NORM_BACKWARD.apply(
-        (grad, input, result1, result2, weight, N, C, HxW, group, eps, list(wanted))
-    ),
-)
+
+
+def _group_backward(
+    grads: Any,
+    input: Any,
+    result1: Any,
+    result2: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+    wanted: Any,
+) -> Any:
+    grad, to_mean, to_rstd = grads
+    found: Any = (None, None, None)
+    if grad is not None:
+        found = GROUP_NORM_BACKWARD.apply((grad, input, result1, result2, weight, N, C, HxW, group, eps, list(wanted)))
+    if (to_mean is None and to_rstd is None) or not wanted[0]:
+        return found
+    x = input.reshape(N, group, C // group * HxW)  # the statistics are results too
+    mean = x.mean(2, keepdim=True)
+    spread = 0 if to_mean is None else to_mean.unsqueeze(2)
+    if to_rstd is not None:
+        rstd = (((x - mean) * (x - mean)).mean(2, keepdim=True) + eps).rsqrt()
+        spread = spread - to_rstd.unsqueeze(2) * rstd * rstd * rstd * (x - mean)
+    more = (spread / x.array.shape[2]).expand_as(x).reshape(shape_of(input))
+    return _plus(found[0], more), *found[1:]
+
+
+GROUP_NORM.joint("input weight bias", _group_backward)
 
 
 def group_norm(
@@ -333,21 +359,30 @@ BATCH_NORM_BACKWARD = row(
     batch="batch_norm_backward",
 )
 BATCH_NORM_BACKWARD.joint("grad_out input weight", _batch_second)
-BATCH_NORM = row(
-    "native_batch_norm",
-    kernels.batch_norm,
-    tensors="input weight bias running_mean running_var",
-    outputs=3,
-    batch="batch_norm",
-)
-BATCH_NORM.joint(
-    "input weight bias",
-    lambda grad, input, weight, running_mean, running_var, result1, result2, training, eps, wanted: (
-        BATCH_NORM_BACKWARD.apply(
-            (grad, input, weight, running_mean, running_var, result1, result2, training, eps, list(wanted))
-        )
-    ),
-)
+
+
+def batch_norm_row(name: str, node: str, key: str | None = None) -> Any:
+    """A row of batch norm. torch has several, which differ by name."""
+    made = row(
+        name,
+        kernels.batch_norm,
+        tensors="input weight bias running_mean running_var",
+        outputs=3,
+        node=node,
+        key=key,
+        batch="batch_norm",
+    )
+    return made.joint(
+        "input weight bias",
+        lambda grad, input, weight, running_mean, running_var, result1, result2, training, eps, wanted: (
+            BATCH_NORM_BACKWARD.apply(
+                (grad, input, weight, running_mean, running_var, result1, result2, training, eps, list(wanted))
+            )
+        ),
+    )
+
+
+BATCH_NORM = batch_norm_row("native_batch_norm", "NativeBatchNormBackward0")
 
 
 def batch_norm(

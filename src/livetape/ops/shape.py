@@ -491,7 +491,18 @@ def unsqueeze_(self: Any, dim: Any) -> Any:
     return change_shape(UNSQUEEZE, (self, wrap_dim(dim, self.array.ndim + 1, "unsqueeze_")))
 
 
-FUNCTIONS = ["as_strided", "broadcast_to", "flatten", "ravel", "reshape", "squeeze", "unflatten", "unsqueeze"]
+FUNCTIONS = [
+    "as_strided",
+    "as_strided_",
+    "broadcast_to",
+    "flatten",
+    "ravel",
+    "reshape",
+    "resize_as_",
+    "squeeze",
+    "unflatten",
+    "unsqueeze",
+]
 METHODS = {
     "as_strided": as_strided,
     "as_strided_": as_strided_,
