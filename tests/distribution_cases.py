@@ -173,7 +173,7 @@ PAIRS = [
     "D.kl_divergence(D.MultivariateNormal(m, scale_tril=torch.stack([L, 2 * L])), D.MultivariateNormal(m, scale_tril=L))",
     "D.kl_divergence(D.MultivariateNormal(m, scale_tril=L), D.MultivariateNormal(m[:2], scale_tril=L[:2, :2]))",
     "D.kl_divergence(D.Beta(p, r), D.Uniform(-k, k + 1))",
-    "D.kl_divergence(D.Uniform(q * 0, q), D.Beta(p, r))",
+    "D.kl_divergence(D.Uniform(q.detach() * 0, q.detach()), D.Beta(p, r))",
     "D.kl_divergence(D.Uniform(q * 0.5, q), D.ContinuousBernoulli(k))",
     "D.kl_divergence(D.Uniform(r, r + 1), D.Pareto(k, r))",
     "D.kl_divergence(D.Pareto(k, r), D.Pareto(r, p))",

@@ -69,6 +69,11 @@ class BitSource:
         with self.lock:
             return (self._engine if self._started else self._start()).random_raw(count)
 
+    @property
+    def capsule(self) -> Any:
+        """The engine as C++ takes it; ``lock`` is to be held while it is used."""
+        return (self._engine if self._started else self._start()).capsule
+
     def words(self, count: int) -> np.ndarray:
         """The next ``count`` words: uint32, a strided view of memory that is the caller's to overwrite."""
         return self._raw(count).view(_UINT32)[_LOW_HALF]

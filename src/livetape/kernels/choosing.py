@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from livetape.kernels.bits import BitSource
-from livetape.kernels.draws import DIGITS, F4, I8, SCALAR_NAME, narrow, not_implemented, unit
+from livetape.kernels.compiled import native
+from livetape.kernels.draws import DIGITS, F4, I8, SCALAR_NAME, narrow, not_implemented, plain, unit
 from livetape.kernels.ties import top_order
 
 _SMALL = 256  # below this, swapping in a list is faster
@@ -100,6 +101,11 @@ def multinomial(bits: BitSource, weights: np.ndarray, count: int, replacement: b
     """``torch.multinomial``: indices drawn by weight, int64, of shape (count,) or (rows, count)."""
     if not 0 < weights.ndim <= 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if native is not None and count == 1 and weights.dtype.char in "fd" and 0 < weights.shape[-1] <= _MOST_CATEGORIES:
+        found = np.empty((*weights.shape[:-1], 1), I8)
+        with bits.lock:
+            if native.first_arrivals(bits.capsule, plain(weights), found):
+                return found
     if weights.dtype.name not in DIGITS:
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {SCALAR_NAME[weights.dtype.name]}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from livetape.kernels.bits import BitSource
+from livetape.kernels.compiled import native
 
 Shape = tuple[int, ...]
 
@@ -97,9 +99,25 @@ def arranged(like: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     return drawn.reshape([like.shape[axis] for axis in order]).transpose(np.argsort(order))
 
 
+def plain(array: np.ndarray) -> np.ndarray:
+    """The same array in C order, of native bytes, of no subclass: what C++ reads."""
+    if type(array) is np.ndarray and array.flags.carray:
+        return array
+    return np.array(array, array.dtype.newbyteorder("="), order="C", subok=False)
+
+
 # ---------------------------------------------------------------- uniforms
+def filled(function: Any, bits: BitSource, out: np.ndarray) -> np.ndarray:
+    """``out``, after ``function`` in C++ has drawn into it."""
+    with bits.lock:
+        function(bits.capsule, out)
+    return out
+
+
 def unit32(bits: BitSource, count: int) -> np.ndarray:
     """24-bit uniforms in [0, 1): float32, of shape (count,), one word each."""
+    if native is not None:
+        return filled(native.units, bits, np.empty(count, F4))
     if count <= CHUNK:
         out = (bits.words(count) & BITS_24).view(I4).astype(F4)
         out *= _2_24
@@ -115,6 +133,8 @@ def unit32(bits: BitSource, count: int) -> np.ndarray:
 
 def unit64(bits: BitSource, count: int) -> np.ndarray:
     """53-bit uniforms in [0, 1): float64, of shape (count,), two words each."""
+    if native is not None:
+        return filled(native.units, bits, np.empty(count, F8))
     if count <= CHUNK:
         out = (bits.pairs(count) & BITS_53).view(I8).astype(F8)
         out *= _2_53

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from livetape.kernels.bits import BitSource
-from livetape.kernels.draws import DIGITS, F4, F8, SCALAR_NAME, narrow, not_implemented, unit64
+from livetape.kernels.compiled import native
+from livetape.kernels.draws import DIGITS, F4, F8, SCALAR_NAME, narrow, not_implemented, plain, unit64
 
 Attempt = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -62,6 +63,11 @@ def poisson(bits: BitSource, rates: np.ndarray) -> np.ndarray:
 
     Rates of 10 and more by Hoermann's transformed rejection (PTRS, 1993), smaller ones by multiplying uniforms.
     """
+    if native is not None and rates.dtype.char in "fd":
+        out = np.empty(rates.shape, rates.dtype)
+        with bits.lock:
+            if native.poissons(bits.capsule, plain(rates), out):
+                return out
     if rates.dtype.name not in DIGITS:
         raise not_implemented("poisson_cpu", rates.dtype)
     flat = rates.astype(F8).reshape(-1)
@@ -323,7 +329,20 @@ def _gamma_one(uniforms: _Uniforms, alpha: float, d: float, boost: float) -> flo
 
 
 def _gammas(bits: BitSource, alpha: np.ndarray) -> np.ndarray:
-    """Float64 gammas for a flat array of shapes; arithmetic on the shapes is in their dtype, as in torch."""
+    """Gammas of the shapes in an array, float32 or float64, none smaller than the smallest normal number.
+
+    Arithmetic on the shapes is in their dtype, as in torch, all else in float64.
+    """
+    if native is not None:
+        out = np.empty(alpha.shape, alpha.dtype)
+        with bits.lock:
+            bits.spare = native.gammas(bits.capsule, plain(alpha), out, bits.spare)
+        return out
+    made = _gammas_serial(bits, alpha.reshape(-1)).astype(alpha.dtype)
+    return np.maximum(made, np.finfo(alpha.dtype).tiny).reshape(alpha.shape)
+
+
+def _gammas_serial(bits: BitSource, alpha: np.ndarray) -> np.ndarray:
     one = alpha.dtype.type(1)
     with np.errstate(divide="ignore", invalid="ignore"):
         boost = np.where(alpha < 1, one / alpha, 0).astype(F8)
@@ -343,16 +362,14 @@ def standard_gamma(bits: BitSource, alpha: np.ndarray) -> np.ndarray:
     """``torch._standard_gamma``: gammas of the given shapes and scale 1; float32 or float64."""
     if alpha.dtype not in (F4, F8):
         raise not_implemented("gamma_cpu", alpha.dtype)
-    made = _gammas(bits, alpha.reshape(-1)).astype(alpha.dtype)
-    return np.maximum(made, np.finfo(alpha.dtype).tiny).reshape(alpha.shape)
+    return _gammas(bits, alpha)
 
 
 def dirichlet(bits: BitSource, alpha: np.ndarray) -> np.ndarray:
     """``torch._sample_dirichlet``: points of the simplex, concentrations along the last axis; float32 or float64."""
     if alpha.dtype not in (F4, F8):
         raise not_implemented("dirichlet", alpha.dtype)
-    made = _gammas(bits, alpha.astype(F8).reshape(-1)).reshape(alpha.shape)
-    np.maximum(made, np.finfo(F8).tiny, out=made)
+    made = _gammas(bits, alpha.astype(F8))
     made /= made.sum(-1, keepdims=True)
     one = alpha.dtype.type(1)
     return np.clip(made.astype(alpha.dtype), np.finfo(alpha.dtype).tiny, np.nextafter(one, one - one))

@@ -17,6 +17,7 @@ import numpy as np
 from livetape.kernels import boxmuller
 from livetape.kernels.bits import BitSource
 from livetape.kernels.choosing import multinomial, permutation
+from livetape.kernels.compiled import native
 from livetape.kernels.draws import (
     BITS_53,
     BOOL,
@@ -37,6 +38,7 @@ from livetape.kernels.draws import (
     narrow,
     not_implemented,
     number,
+    plain,
     unit,
     unit32,
     unit64,
@@ -150,6 +152,8 @@ def _few_normals(bits: BitSource, count: int) -> list[float]:
 
 def serial_normals(bits: BitSource, count: int) -> np.ndarray:
     """Standard normals one by one, float64: pairs from two 53-bit uniforms, the second kept for the next call."""
+    if native is not None:
+        return _standard_normals(bits, (count,), F8, True)
     if count < 16:
         return np.array(_few_normals(bits, count), F8)
     with bits.lock:
@@ -168,6 +172,17 @@ def serial_normals(bits: BitSource, count: int) -> np.ndarray:
     return made[:count]
 
 
+def _standard_normals(bits: BitSource, shape: Shape, dtype: np.dtype, serial: bool) -> np.ndarray:
+    """By C++: float32 or float64."""
+    out = np.empty(shape, dtype)
+    with bits.lock:
+        if serial or out.size < 16:
+            bits.spare = native.serial_normals(bits.capsule, out, bits.spare)
+        else:
+            native.normals(bits.capsule, out)
+    return out
+
+
 def normal(
     bits: BitSource, shape: Shape, dtype: np.dtype, mean: float = 0.0, std: float = 1.0, serial: bool = False
 ) -> np.ndarray:
@@ -178,6 +193,8 @@ def normal(
     >>> [f"{value:.4f}" for value in normal(BitSource(0), (3,), F4)]
     ['1.5410', '-0.2934', '-2.1788']
     """
+    if native is not None and std == 1.0 and mean == 0.0 and dtype.char in "fd":
+        return _standard_normals(bits, shape, dtype, serial)
     if not std >= 0.0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {number(std)}")
     count = math.prod(shape)
@@ -190,6 +207,8 @@ def normal(
         raise not_implemented("normal_kernel_cpu", dtype)
     if count < 16 or serial:
         values = serial_normals(bits, count)
+    elif native is not None and dtype.itemsize >= 4:
+        values = _standard_normals(bits, (count,), dtype, False)
     else:
         draw, blocks = (unit64, boxmuller.blocks64) if dtype == F8 else (unit32, boxmuller.blocks32)
         whole = count - count % 16
@@ -253,6 +272,11 @@ def bernoulli_from(bits: BitSource, probabilities: np.ndarray, dtype: np.dtype |
 
     Float64 probabilities are compared with 53-bit uniforms, all others with 24-bit ones.
     """
+    if native is not None and (dtype is None or dtype == probabilities.dtype) and probabilities.dtype.char in "fd":
+        out = np.empty(probabilities.shape, probabilities.dtype)
+        with bits.lock:
+            if native.coins(bits.capsule, plain(probabilities), out):
+                return out
     dtype = probabilities.dtype if dtype is None else dtype
     if not probabilities.size:
         return np.empty(probabilities.shape, dtype)

@@ -22,7 +22,7 @@ struct Twin {
 };
 
 // Each file's functions and twins, gathered by module.cpp.
-extern PyMethodDef small_methods[], row_methods[], loss_methods[], point_methods[], step_methods[];
+extern PyMethodDef small_methods[], row_methods[], loss_methods[], point_methods[], step_methods[], draw_methods[];
 extern const Twin small_twins[], row_twins[], loss_twins[], point_twins[], step_twins[];
 extern PyMethodDef conv_methods[];
 extern const Twin conv_twins[];

@@ -72,7 +72,7 @@ PyMODINIT_FUNC PyInit__native(void) {
         return nullptr;
     }
     for (PyMethodDef* methods : {native::small_methods, native::row_methods, native::loss_methods, native::point_methods,
-                                 native::step_methods, native::buffer_methods, native::conv_methods})
+                                 native::step_methods, native::buffer_methods, native::conv_methods, native::draw_methods})
         if (PyModule_AddFunctions(module, methods) < 0) {
             Py_DECREF(module);
             return nullptr;
