@@ -117,6 +117,7 @@ def test_a_public_function_is_its_function():
     assert torch.sum.__name__ == "sum"
     assert torch.sum.__doc__ == torch.sum.__wrapped__.__doc__
     assert list(inspect.signature(torch.cumsum).parameters)[:2] == ["input", "dim"]
-    assert pickle.loads(pickle.dumps(torch.cumsum)) is torch.cumsum
+    for function in (torch.cumsum, torch.linalg.inv, F.linear, torch.Tensor.cumsum):
+        assert pickle.loads(pickle.dumps(function)) is function
     assert copy.deepcopy(torch.cumsum) is torch.cumsum
     assert torch.conv2d is F.conv2d

@@ -7,7 +7,7 @@ tensor([1., 2., 3., 4.])
 
 from __future__ import annotations
 
-from livetape.ops.boundary import boundary
+from livetape.ops.boundary import publish
 from livetape.ops.fft import (
     fft,
     fft2,
@@ -57,5 +57,4 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
-for _name in __all__:
-    globals()[_name] = boundary(globals()[_name], "fft_" + _name)
+publish(globals(), __all__, "livetape.fft", "fft_")

@@ -8,7 +8,7 @@ tensor([2., 3.])
 from __future__ import annotations
 
 from livetape.kernels.matrices import LinAlgError
-from livetape.ops.boundary import boundary
+from livetape.ops.boundary import publish
 from livetape.ops.decompositions import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr
 from livetape.ops.determinants import det, slogdet
 from livetape.ops.lu_factors import ldl_factor, ldl_factor_ex, ldl_solve, lu, lu_factor, lu_factor_ex, lu_solve
@@ -74,5 +74,4 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
-for _name in __all__:
-    globals()[_name] = boundary(globals()[_name], "linalg_" + _name)
+publish(globals(), __all__, "livetape.linalg", "linalg_")

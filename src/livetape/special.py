@@ -33,7 +33,7 @@ from livetape.ops.bessel import (
     shifted_chebyshev_polynomial_w,
     spherical_bessel_j0,
 )
-from livetape.ops.boundary import boundary
+from livetape.ops.boundary import publish
 from livetape.ops.combine import xlog1py, xlogy
 from livetape.ops.norms import logsumexp
 from livetape.ops.pointwise import exp2, expm1, log1p, logit, sinc
@@ -122,5 +122,4 @@ __all__ = [
     "xlogy",
     "zeta",
 ]
-for _name in __all__:
-    globals()[_name] = boundary(globals()[_name], "special_" + _name)
+publish(globals(), __all__, "livetape.special", "special_")

@@ -57,7 +57,7 @@ from livetape.ops.adaptive import (
     max_unpool3d,
 )
 from livetape.ops.boundary import (
-    boundary,
+    publish,
 )
 from livetape.ops.conv import (
     conv1d,
@@ -352,8 +352,7 @@ _BUILT_IN = [
     "tanh",
     "threshold_",
 ]
-for _name in _BUILT_IN:
-    globals()[_name] = boundary(globals()[_name])
+publish(globals(), _BUILT_IN, "livetape.nn.functional")
 
 
 def __getattr__(name: str) -> Any:

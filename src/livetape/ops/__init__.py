@@ -87,7 +87,7 @@ from livetape.ops.basics import (
     storage_offset,
 )
 from livetape.ops.boundary import (
-    boundary,
+    publish,
 )
 from livetape.ops.casting import (
     clone,
@@ -1309,5 +1309,4 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-for _name in __all__:
-    globals()[_name] = boundary(globals()[_name])
+publish(globals(), __all__, "livetape")

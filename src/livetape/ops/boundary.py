@@ -28,11 +28,12 @@ class Boundary:
     The twin of the class in C++, which is used where there is one.
     """
 
-    __slots__ = ("__weakref__", "__wrapped__", "_explain")
+    __slots__ = ("__weakref__", "__wrapped__", "_explain", "_module", "_name")
 
-    def __init__(self, function: Callable[..., Any], explain: Callable[..., Exception]) -> None:
+    def __init__(self, function: Callable[..., Any], explain: Callable[..., Exception], module: str, name: str) -> None:
         self.__wrapped__ = function
         self._explain = explain
+        self._module, self._name = module, name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -50,13 +51,15 @@ class Boundary:
 
     def __getattribute__(self, name: str) -> Any:
         own = object.__getattribute__
+        if name == "__module__":
+            return own(self, "_module")
         return own(self, name) if name in _OWN else getattr(own(self, "__wrapped__"), name)
 
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
 
-    def __reduce__(self) -> Any:
-        return boundary, (self.__wrapped__,)
+    def __reduce__(self) -> str:  # pickled by name, like any function
+        return self._name
 
     def __copy__(self) -> Boundary:
         return self
@@ -66,36 +69,32 @@ class Boundary:
 
 
 _OWN = {"__call__", "__class__", "__copy__", "__deepcopy__", "__get__", "__reduce__", "__reduce_ex__", "__wrapped__"}
-_OWN.add("_explain")
+_OWN |= {"_explain", "_name"}
 _checked = Boundary if native is None else native.Boundary
 
 
-def boundary(function: Any, name: str = "") -> Any:
-    """The public form of a Python function; always the same one for the same function.
+def publish(names: dict[str, Any], listed: list[str], module: str, prefix: str = "") -> None:
+    """Put the functions ``listed`` in a module's ``names`` behind a boundary: one for each function and prefix.
 
-    name    what messages call it, if not by its own name
+    module    where the program finds them
+    prefix    what messages put before their names: torch says linalg_inv
     """
-    if not isinstance(function, types.FunctionType):
-        return function  # compiled rows check their arguments themselves
-    name = name or function.__name__
-    made = _MADE.get((function, name))
-    if made is None:
-        made = _MADE[function, name] = _checked(function, functools.partial(explained, name))
-    return made
-
-
-def method_boundary(function: Any, name: str) -> Any:
-    """The same for a method, whose first argument is the tensor that it is called on."""
-    if not isinstance(function, types.FunctionType):
-        return function
-    return _checked(function, functools.partial(explained, "." + name))
+    for name in listed:
+        function = names[name]
+        if isinstance(function, types.FunctionType):  # compiled rows check their arguments themselves
+            made = _MADE.get((function, prefix))
+            if made is None:
+                explain = functools.partial(explained, prefix + function.__name__)
+                made = _MADE[function, prefix] = _checked(function, explain, module, name)
+            names[name] = made
 
 
 def bind(owner: type) -> None:
-    """Put every function of a class behind a `method_boundary`."""
+    """The same for the methods of a class, whose first argument is the tensor that they are called on."""
     for name, function in list(vars(owner).items()):
-        if not name.startswith("__"):
-            setattr(owner, name, method_boundary(function, name))
+        if isinstance(function, types.FunctionType) and not name.startswith("__"):
+            explain = functools.partial(explained, "." + name)
+            setattr(owner, name, _checked(function, explain, "livetape", "Tensor." + name))
 
 
 def explained(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Exception:

@@ -17,6 +17,8 @@ struct Boundary {
     PyObject_HEAD
     PyObject* function;
     PyObject* explain;  // called with (function, args, kwargs, error), gives the error to raise
+    PyObject* module;   // where the program finds it, and under which name
+    PyObject* name;
     PyObject* weakrefs;
     vectorcallfunc vectorcall;
 };
@@ -65,12 +67,14 @@ PyObject* called(PyObject* self, PyObject* const* args, size_t count, PyObject* 
 }
 
 PyObject* made(PyTypeObject* type, PyObject* args, PyObject*) {
-    PyObject *function, *explain;
-    if (!PyArg_ParseTuple(args, "OO", &function, &explain)) return nullptr;
+    PyObject *function, *explain, *module, *name;
+    if (!PyArg_ParseTuple(args, "OOUU", &function, &explain, &module, &name)) return nullptr;
     Boundary* self = reinterpret_cast<Boundary*>(type->tp_alloc(type, 0));
     if (self == nullptr) return nullptr;
     self->function = Py_NewRef(function);
     self->explain = Py_NewRef(explain);
+    self->module = Py_NewRef(module);
+    self->name = Py_NewRef(name);
     self->weakrefs = nullptr;
     self->vectorcall = called;
     return reinterpret_cast<PyObject*>(self);
@@ -81,6 +85,8 @@ void freed(PyObject* self) {
     if (boundary->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
     Py_XDECREF(boundary->function);
     Py_XDECREF(boundary->explain);
+    Py_XDECREF(boundary->module);
+    Py_XDECREF(boundary->name);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -92,25 +98,20 @@ PyObject* bound(PyObject* self, PyObject* object, PyObject*) {
 PyObject* attribute(PyObject* self, PyObject* name) {
     const char* text = PyUnicode_AsUTF8(name);
     if (text == nullptr) return nullptr;
-    for (const char* own : {"__class__", "__reduce__", "__reduce_ex__", "__get__", "__call__", "__wrapped__", "__copy__", "__deepcopy__"})
+    for (const char* own : {"__class__", "__reduce__", "__reduce_ex__", "__get__", "__call__", "__wrapped__", "__copy__", "__deepcopy__", "__module__"})
         if (std::strcmp(text, own) == 0) return PyObject_GenericGetAttr(self, name);
     return PyObject_GetAttr(function_of(self), name);
 }
 
 PyObject* shown(PyObject* self) { return PyObject_Repr(function_of(self)); }
 
-// Pickled by name, like any function: the name leads to the function behind, and that to its boundary.
-PyObject* reduced(PyObject* self, PyObject*) {
-    PyObject* module = PyImport_ImportModule("livetape.ops.boundary");
-    if (module == nullptr) return nullptr;
-    PyObject* boundary = PyObject_GetAttrString(module, "boundary");
-    Py_DECREF(module);
-    return boundary == nullptr ? nullptr : Py_BuildValue("N(O)", boundary, function_of(self));
-}
+// Pickled by name, like any function.
+PyObject* reduced(PyObject* self, PyObject*) { return Py_NewRef(reinterpret_cast<Boundary*>(self)->name); }
 
 PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
 PyMemberDef members[] = {{"__wrapped__", T_OBJECT, offsetof(Boundary, function), READONLY, nullptr},
+                         {"__module__", T_OBJECT, offsetof(Boundary, module), READONLY, nullptr},
                          {nullptr, 0, 0, 0, nullptr}};
 
 PyMethodDef methods[] = {{"__reduce__", reduced, METH_NOARGS, nullptr},
