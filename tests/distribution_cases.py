@@ -9,7 +9,7 @@ from typing import Any
 INPUTS = {
     "n": "torch.tensor([[-1.3, 0.2, 1.7], [0.0, 2.5, -0.4]], dtype=F)",  # any numbers
     "m": "torch.tensor([0.3, -0.9, 1.1], dtype=F)",
-    "p": "torch.tensor([[0.4, 1.0, 2.5], [3.7, 0.15, 12.0]], dtype=F)",  # positive
+    "p": "torch.tensor([[0.4, 1.1, 2.5], [3.7, 0.15, 12.0]], dtype=F)",  # positive
     "r": "torch.tensor([0.7, 1.9, 3.1], dtype=F)",
     "q": "torch.tensor([[0.05, 0.5, 0.9], [0.25, 0.62, 0.4995]], dtype=F)",  # probabilities
     "k": "torch.tensor([0.35, 0.8, 0.6], dtype=F)",

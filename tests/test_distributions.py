@@ -44,7 +44,8 @@ def agree(found: Any, wanted: Any, digits: float) -> None:
         close(found["values"], wanted["values"], digits)
         assert found.get("grads", {}).keys() == wanted.get("grads", {}).keys()
         for name, grad in wanted.get("grads", {}).items():
-            close(found["grads"][name], grad, 10 * digits)
+            given = ~np.isnan(grad)  # where torch multiplies 0 by infinity, there may be a derivative all the same
+            close(np.array(found["grads"][name])[given], np.array(grad)[given], 10 * digits)
 
 
 @pytest.mark.parametrize("key", GROUPS, ids=lambda key: key[:80] or "alone")
