@@ -178,7 +178,7 @@ def _spread(values: Array | None) -> Any:
     return None if values is None else values[:, None]
 
 
-def batch_norm(
+def _batch_norm(
     input: Array,
     weight: Array | None,
     bias: Array | None,
@@ -223,7 +223,7 @@ def _update(running: Array | None, value: Array, momentum: float) -> None:
         running += (value * momentum).astype(running.dtype, copy=False)
 
 
-def batch_norm_backward(
+def _batch_norm_backward(
     grad_out: Array,
     input: Array,
     weight: Array | None,
@@ -252,6 +252,7 @@ def batch_norm_backward(
     dx = dw = db = _NOTHING
     if wanted[1] or train:
         by_product = _channel_dot(grad, centred)
+    if wanted[1]:
         dw = (by_product * rstd).astype(param, copy=False)
     if wanted[2]:
         db = by_grad.astype(param, copy=False)
@@ -268,7 +269,7 @@ def batch_norm_backward(
 
 
 # ---------------------------------------------------------------- group norm
-def group_norm(
+def _group_norm(
     input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Array, Array, Array]:
     """The normalised input, and the mean and 1 / deviation of each group of channels."""
@@ -288,7 +289,7 @@ def group_norm(
     return y if kind == input.dtype else y.astype(input.dtype), mean.reshape(N, group), rstd.reshape(N, group)
 
 
-def group_norm_backward(
+def _group_norm_backward(
     grad_out: Array,
     input: Array,
     mean: Array,
@@ -323,3 +324,9 @@ def group_norm_backward(
         _layer_norm_backward_block(scaled.reshape(rows, -1), x, mean, rstd, None, dx, [None, None])
         dx = dx.reshape(input.shape).astype(input.dtype, copy=False)
     return dx, dw, db
+
+
+batch_norm = compiled("batch_norm", _batch_norm)
+batch_norm_backward = compiled("batch_norm_backward", _batch_norm_backward)
+group_norm = compiled("group_norm", _group_norm)
+group_norm_backward = compiled("group_norm_backward", _group_norm_backward)

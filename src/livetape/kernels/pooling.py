@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from livetape.kernels.compiled import compiled
+
 Array = Any
 Ints = tuple[int, ...]
 
@@ -69,7 +71,7 @@ def _reduced(x: Array, axis: int, kernel: int, stride: int, dilation: int, out: 
 
 
 # ---------------------------------------------------------------- maxima
-def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> Array:
+def _max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> Array:
     """The largest value of each window; NaN if there is one."""
     lead = x.ndim - len(kernel)
     y = _surrounded(x, _extent(x.shape[lead:], kernel, stride, padding, dilation, out), padding, _lowest(x.dtype))
@@ -83,7 +85,7 @@ def _positions(kernel: Ints, stride: Ints, dilation: Ints, out: Ints) -> Any:
         yield at, (..., *[slice(i * d, i * d + s * (n - 1) + 1, s) for i, d, s, n in zip(at, dilation, stride, out)])
 
 
-def max_pool_indices(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> Array:
+def _max_pool_indices(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> Array:
     """Where each window's largest value is, as a number in the flattened last dimensions.
 
     The first of equal ones, and the last NaN.
@@ -113,7 +115,7 @@ def max_pool_indices(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilati
     return where
 
 
-def max_pool_backward(
+def _max_pool_backward(
     grad: Array, x: Array, result: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> Array:
     """The gradient of the input: each goes to the first place in its window that holds the result."""
@@ -174,7 +176,7 @@ def _wide(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
 
 
-def avg_pool(
+def _avg_pool(
     x: Array, kernel: Ints, stride: Ints, padding: Ints, out: Ints, with_padding: bool, override: int | None
 ) -> Array:
     """The mean of each window."""
@@ -188,7 +190,7 @@ def avg_pool(
     return y if y.dtype == kind else y.astype(kind)
 
 
-def avg_pool_backward(
+def _avg_pool_backward(
     grad: Array,
     size: Ints,
     kernel: Ints,
@@ -214,7 +216,7 @@ def avg_pool_backward(
 
 
 # ---------------------------------------------------------------- places
-def scatter_places(grad: Array, indices: Array, size: Ints) -> Array:
+def _scatter_places(grad: Array, indices: Array, size: Ints) -> Array:
     """Zeros (..., size...) with each gradient added at its place in the flattened last dimensions."""
     lead = grad.shape[: grad.ndim - len(size)]
     rows, width = math.prod(lead), math.prod(size)
@@ -338,3 +340,11 @@ def fractional_starts(samples: Array, size: int, out: int, kernel: int) -> Array
     spread = ((number + samples[..., None]) * alpha).astype(np.int64) - (samples * alpha).astype(np.int64)[..., None]
     last = np.full((*samples.shape, 1), size - kernel, np.int64)
     return np.concatenate((spread, last), axis=-1)
+
+
+max_pool = compiled("max_pool", _max_pool)
+max_pool_indices = compiled("max_pool_indices", _max_pool_indices)
+max_pool_backward = compiled("max_pool_backward", _max_pool_backward)
+avg_pool = compiled("avg_pool", _avg_pool)
+avg_pool_backward = compiled("avg_pool_backward", _avg_pool_backward)
+scatter_places = compiled("scatter_places", _scatter_places)

@@ -238,7 +238,14 @@ GROUP_NORM_BACKWARD = row(
     batch="group_norm_backward",
 )
 GROUP_NORM_BACKWARD.joint("grad_out input weight", _group_second)
-GROUP_NORM = row("native_group_norm", kernels.group_norm, tensors="input weight bias", outputs=3, batch="group_norm")
+GROUP_NORM = row(
+    "native_group_norm",
+    kernels.group_norm,
+    params="input weight bias N C HxW group eps",
+    tensors="input weight bias",
+    outputs=3,
+    batch="group_norm",
+)
 
 
 def _group_backward(
@@ -366,6 +373,7 @@ def batch_norm_row(name: str, node: str, key: str | None = None) -> Any:
     made = row(
         name,
         kernels.batch_norm,
+        params="input weight bias running_mean running_var training momentum eps",
         tensors="input weight bias running_mean running_var",
         outputs=3,
         node=node,

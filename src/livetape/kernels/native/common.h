@@ -26,6 +26,10 @@ extern PyMethodDef small_methods[], row_methods[], loss_methods[], point_methods
 extern const Twin small_twins[], row_twins[], loss_twins[], point_twins[], step_twins[];
 extern PyMethodDef conv_methods[];
 extern const Twin conv_twins[];
+extern PyMethodDef norm_methods[];
+extern const Twin norm_twins[];
+extern PyMethodDef pool_methods[];
+extern const Twin pool_twins[];
 bool add_boundary(PyObject* module);  // the class Boundary
 bool start_small();  // takes what it needs of NumPy; false with an exception set
 

@@ -1,7 +1,7 @@
 // Convolutions, their transposes and the gradients of their weights, in one to three dimensions.
 // float32 and float64 of any layout; all else is handed to the NumPy twins in kernels/convolution.py.
 
-#include "common.h"
+#include "arrays.h"
 
 #include <atomic>
 #include <vector>
@@ -72,28 +72,6 @@ bool is_batch(PyObject* object) {
     return false;
 #endif
 }
-
-// A new reference to an array with the same elements in C order.
-PyObject* in_order(PyObject* array) {
-    return PyArray_FROM_OF(array, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
-}
-
-class Held {  // a reference of one's own
-public:
-    explicit Held(PyObject* object) : object_(object) {}
-    ~Held() { Py_XDECREF(object_); }
-    Held(const Held&) = delete;
-    Held& operator=(const Held&) = delete;
-    PyObject* get() const { return object_; }
-    PyObject* release() {
-        PyObject* object = object_;
-        object_ = nullptr;
-        return object;
-    }
-
-private:
-    PyObject* object_;
-};
 
 struct Options {
     Sizes stride, padding, dilation;

@@ -170,7 +170,7 @@ bool weight_gradient_directly(const WeightGradient<T>& c) {
     Size* row_offsets = offsets + tap_count(taps);
     for (Size i = 0; i < parts.rows; i++) row_offsets[i] = i * grid.step_y * grid.row;
     // a task: some rows of one run
-    const Size tall = most(MOST_ROWS, least(runs.length, (depth + TASKS - 1) / TASKS));
+    const Size tall = most(MOST_ROWS<2>, least(runs.length, (depth + TASKS - 1) / TASKS));
     const Size tasks_of_run = (runs.length + tall - 1) / tall;
     for (Size group = 0; group < c.groups; group++) {
         for (Size start = 0; start < parts.count; start += step) {

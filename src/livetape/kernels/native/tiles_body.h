@@ -24,7 +24,9 @@ template <class T>
 using Tile = void (*)(const T* a, Size a_step, const Runs& runs, const T* b, Size b_row, T* c, Size c_row, bool add);
 
 // Accumulators, the vectors of b and a factor fill the registers: 16, or 32 with AVX-512.
-constexpr int MOST_ROWS = VECTOR_BYTES == 64 ? 12 : 6, MOST_VECTORS = 2;
+constexpr int MOST_VECTORS = 2;
+template <int N>
+constexpr int MOST_ROWS = N == 1 || VECTOR_BYTES == 64 ? 12 : 6;
 
 template <class T, int M, int N, bool ALONG>
 void tile(const T* a, Size a_step, const Runs& runs, const T* b, Size b_row, T* c, Size c_row, bool add) {
@@ -60,7 +62,6 @@ void tile(const T* a, Size a_step, const Runs& runs, const T* b, Size b_row, T* 
 
 template <class T, int N, bool ALONG>
 INLINE Tile<T> tile_of_rows(Size rows) {
-    static_assert(MOST_ROWS == 6 || MOST_ROWS == 12, "the list below");
     switch (rows) {
         case 1: return tile<T, 1, N, ALONG>;
         case 2: return tile<T, 2, N, ALONG>;
@@ -68,24 +69,26 @@ INLINE Tile<T> tile_of_rows(Size rows) {
         case 4: return tile<T, 4, N, ALONG>;
         case 5: return tile<T, 5, N, ALONG>;
         case 6: return tile<T, 6, N, ALONG>;
-#if VECTOR_BYTES == 64
-        case 7: return tile<T, 7, N, ALONG>;
-        case 8: return tile<T, 8, N, ALONG>;
-        case 9: return tile<T, 9, N, ALONG>;
-        case 10: return tile<T, 10, N, ALONG>;
-        case 11: return tile<T, 11, N, ALONG>;
-        default: return tile<T, 12, N, ALONG>;
-#else
-        default: return tile<T, 6, N, ALONG>;
-#endif
+        default: break;
     }
+    if constexpr (MOST_ROWS<N> == 12) switch (rows) {
+            case 7: return tile<T, 7, N, ALONG>;
+            case 8: return tile<T, 8, N, ALONG>;
+            case 9: return tile<T, 9, N, ALONG>;
+            case 10: return tile<T, 10, N, ALONG>;
+            case 11: return tile<T, 11, N, ALONG>;
+            case 12: return tile<T, 12, N, ALONG>;
+            default: break;
+        }
+    return nullptr;
 }
 
 // Any number of rows, in tiles of nearly the same height; up to MOST_VECTORS vectors of columns.
 template <class T, bool ALONG>
 INLINE void multiply(const T* a, Size a_step, Size rows, const Runs& runs, const T* b, Size b_row, int vectors, T* c, Size c_row,
                      bool add) {
-    Size tiles = (rows + MOST_ROWS - 1) / MOST_ROWS;
+    const Size tallest = vectors == 2 ? MOST_ROWS<2> : MOST_ROWS<1>;
+    Size tiles = (rows + tallest - 1) / tallest;
     for (Size left = rows; left > 0; tiles--) {
         const Size height = (left + tiles - 1) / tiles;
         const Tile<T> f = vectors == 2 ? tile_of_rows<T, 2, ALONG>(height) : tile_of_rows<T, 1, ALONG>(height);
