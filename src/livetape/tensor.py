@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from livetape import dtypes, gradients, ops, printing, shared
+from livetape import _memory, dtypes, gradients, ops, printing, shared
 from livetape import storage as storages
 from livetape._tape.backward import backward_from
 from livetape._tape.explain import noted
@@ -512,6 +512,7 @@ class Tensor(Methods):
 
     is_shared = shared.is_shared
     share_memory_ = shared.share_memory_
+    set_ = _memory.set_
     untyped_storage = storages.untyped_storage
     storage = storages.storage
     _typed_storage = storages.typed_storage

@@ -513,7 +513,9 @@ def accumulate_grad(leaf: TensorBase, grad: TensorBase, exclusive: bool, create:
         raise shape_mismatch(leaf, grad)
     before = leaf._gradient
     if before is None:
-        if create:
+        if create and type(leaf.array) is NDARRAY:
+            leaf._gradient = primitives.copy_(wrap(empty_like(leaf.array), leaf.dtype, leaf._size), grad)
+        elif create:
             leaf._gradient = primitives.clone(grad)
         elif exclusive and grad.array.flags.writeable and not grad.recorded and is_laid_out_as(grad.array, leaf.array):
             leaf._gradient = grad

@@ -43,6 +43,7 @@ from livetape._tape.tensor import (
 )
 from livetape._tape.views import (
     FREED,
+    check_apart,
     check_inplace,
     check_out_shape,
     check_rebase,
@@ -82,6 +83,7 @@ class Op:
         self.view: bool = False
         self.analytic: bool = True
         self.outputs: i64 = 1
+        self.apart: bool = False  # in place: must not share memory with its other arguments
         self.promotes: i64 = SAME
         self.uniform: bool = False  # every element gets the same value
         self.is_ufunc: bool = isinstance(kernel, np.ufunc)
@@ -512,6 +514,10 @@ class Op:
         target: TensorBase = values[0]
         recording = is_recording()
         check_inplace(target, recording, self.uniform)
+        if self.apart:
+            for value in values[1:]:
+                if isinstance(value, TensorBase):
+                    check_apart(target, value, True)
         out = self.kernel(*self.arrays(values))
         if self.outputs > 1:
             out = out[0]
@@ -538,20 +544,13 @@ class Op:
                 mask |= 1 << i
         for position in self.plan(mask).positions:
             saved = self.saved[position]
-            if saved.kind == INPUT:
-                value = values[saved.index]
+            if saved.kind == INPUT and saved.index == 0:
                 target: TensorBase = values[0]
-                if value is target or (
-                    isinstance(value, TensorBase)
-                    and value.version is not None
-                    and value.version is target.version
-                    and saved.index == 0
-                ):
-                    copy = wrap(target.array.copy(), target.dtype, target._size)
-                    copy.node = target.node
-                    copy.output_nr = target.output_nr
-                    copy.recorded = target.recorded
-                    return tuple([copy if v is target else v for v in values])
+                copy = wrap(target.array.copy(), target.dtype, target._size)
+                copy.node = target.node
+                copy.output_nr = target.output_nr
+                copy.recorded = target.recorded
+                return (copy, *values[1:])
         return values
 
     def attach_inplace(self, node: Node, target: TensorBase, values: tuple[Any, ...]) -> None:
@@ -580,7 +579,19 @@ class Op:
         elif differs:
             node._metas = tuple([None if m is None else (None, m[1]) for m in metas])
         self.save(node, values, (target,), mask)
+        if node._versions is not None:
+            self.note_changed(node, target, values)
         rebase_history(target, node)
+
+    def note_changed(self, node: Node, target: TensorBase, values: tuple[Any, ...]) -> None:
+        """Other saved inputs that share the target's memory were saved before the change: they have lost their values."""
+        versions: list[int] = list(node._versions or ())
+        for position, saved in enumerate(self.saved):
+            if saved.kind == INPUT and saved.index != 0 and versions[position] != 0:
+                value = values[saved.index]
+                if isinstance(value, TensorBase) and counter_of(value) is target.version:
+                    versions[position] -= 1
+        node._versions = tuple(versions)
 
     def is_elementwise(self) -> bool:
         """Whether inputs broadcast to the result's shape."""

@@ -21,8 +21,9 @@ from livetape._tape.tensor import (
     node_extras,
     shape_of,
     version_of,
+    wrap,
 )
-from livetape.dtypes import SCALAR_TYPE, can_cast, dtype
+from livetape.dtypes import FLOAT, SCALAR_TYPE, can_cast, dtype
 
 
 class Primitives:
@@ -39,6 +40,7 @@ class Primitives:
         "copy_",
         "gradients",
         "layout_of",
+        "retyping",
         "sum_to",
         "zeros",
     )
@@ -54,6 +56,7 @@ class Primitives:
         self.conj: Any = None  # (tensor)
         self.copy_: Any = None  # (tensor, source)
         self.gradients: Any = None  # (node, grads, wanted): the engine's way to run a node
+        self.retyping: Any = None  # (dtype, dtype): the row that views the one as the other, None if it is the same
         self.sum_to: Any = None  # (tensor, Size)
         self.zeros: Any = None  # (Size, dtype)
 
@@ -100,6 +103,10 @@ def refresh_view(view: TensorBase) -> None:
     """Give a view whose base has changed since it was made its new history: a strided piece of the base."""
     version = version_of(view)
     if version == view.view_version:
+        if not view.recorded and view.node is None:
+            whole = view.base
+            if whole is not None and whole.recorded and view.dtype.category >= FLOAT:
+                view.recorded = True  # the base was told to require gradients; the view is a leaf of its own
         return
     base = view.base
     if base is None or not base.recorded:
@@ -108,11 +115,20 @@ def refresh_view(view: TensorBase) -> None:
     if view.creation != DEFAULT:
         raise rebase_error(view, True)
     size, strides, offset = geometry(view, base)
+    source = base
+    edge = edge_of(base)
+    turning = primitives.retyping(base.dtype, view.dtype)
+    if turning is not None:
+        turned: Node = turning.node_class()
+        turned._op = turning
+        turned._edges = (edge,)
+        edge = turned
+        source = wrap(turning.kernel(base.array), view.dtype, None)
     op = primitives.as_strided_op
     node: Node = op.node_class()
     node._op = op
-    node._edges = (edge_of(base),)
-    op.save(node, (base, size, strides, offset, primitives.layout_of(base.array)), (view,), 1)
+    node._edges = (edge,)
+    op.save(node, (source, size, strides, offset, primitives.layout_of(source.array)), (view,), 1)
     move_retained(view, node)
     view.node = node
     view.output_nr = 0
@@ -197,9 +213,15 @@ def check_distinct(array: Any) -> None:
                 )
 
 
-def check_apart(target: TensorBase, source: TensorBase) -> None:
-    """Raise torch's error if a change of ``target`` would change elements of ``source`` in other places than its own."""
-    if target is source or not (has_base_of(target, source) or has_base_of(source, target)):
+def check_apart(target: TensorBase, source: TensorBase, strict: bool = False) -> None:
+    """Raise torch's error if a change of ``target`` would change elements of ``source`` in other places than its own.
+
+    With ``strict`` it must not change any elements of it.
+    """
+    if target is source:
+        if not strict:
+            return
+    elif not (has_base_of(target, source) or has_base_of(source, target)):
         return
     mine = target.array
     other = source.array
@@ -208,7 +230,7 @@ def check_apart(target: TensorBase, source: TensorBase) -> None:
     start: int = mine.__array_interface__["data"][0]
     first: int = other.__array_interface__["data"][0]
     if start == first and mine.nbytes == other.nbytes:
-        apart = mine.strides == other.strides
+        apart = not strict and mine.strides == other.strides
     else:
         apart = start + mine.nbytes <= first or first + other.nbytes <= start
     if not apart:
@@ -264,11 +286,12 @@ class CopySlicesBase(Node):
     The gradient of the base is the incoming one, except in the view's place, where the change's own node decides.
     """
 
-    __slots__ = ("fn", "layout", "offset", "size", "strides")
+    __slots__ = ("fn", "kind", "layout", "offset", "size", "strides")
 
     def __init__(self) -> None:
         super().__init__()
         self.fn: Any = None
+        self.kind: Any = None  # the view's dtype: the real parts of a complex base, or pairs of a real one
         self.layout: Any = None
         self.size: Any = None
         self.strides: Any = None
@@ -281,12 +304,14 @@ class CopySlicesBase(Node):
         if self.fn is None:
             raise RuntimeError(FREED)
         whole = primitives.clone_as(grad, self.layout)
-        piece = primitives.as_strided(whole, self.size, self.strides, int(self.offset))
+        turning = primitives.retyping(whole.dtype, self.kind)
+        source = whole if turning is None else turning.apply((whole,))
+        piece = primitives.as_strided(source, self.size, self.strides, int(self.offset))
         inner: list[TensorBase | None] = primitives.gradients(self.fn, [primitives.clone(piece)], wanted)
         if wanted[0]:
             first = inner[0]
             if first is None:
-                first = primitives.zeros(self.size, whole.dtype)
+                first = primitives.zeros(self.size, source.dtype)
             primitives.copy_(piece, first)
             inner[0] = whole
         return inner
@@ -322,6 +347,7 @@ def rebase_history(target: TensorBase, node: Node) -> None:
     if state.watching:
         note_line(slices)
     slices.fn = node
+    slices.kind = target.dtype
     slices.size = size
     slices.strides = strides
     slices.offset = offset

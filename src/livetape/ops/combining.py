@@ -101,7 +101,7 @@ def _prod_backward(grad: Any, self: Any, src: Any, result: Any, place: _Along, i
     return to_self, to_src
 
 
-SCATTER_REDUCE = row("scatter_reduce", reduce_along, tensors="self index src", batch="dim").joint(
+SCATTER_REDUCE = row("scatter_reduce", reduce_along, tensors="self index src", apart=True, batch="dim").joint(
     "self src",
     lambda grad, self, dim, index, src, src_size, result, reduce, include_self: _reduce_backward(
         grad, self, src, result, _Along(dim, index, src_size), reduce, include_self

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import broadcast_error, note_call, noted
-from livetape._tape.tensor import DEFAULT, IN_FUNCTION, shape_of
+from livetape._tape.tensor import shape_of
+from livetape._tape.views import primitives
 from livetape.dtypes import COMPLEX, SCALAR_TYPE, complex64, complex128, dtype, float16, float32, float64
 from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import conj, storage_offset, sum_to
@@ -50,11 +51,17 @@ def _together(grad: Any) -> Any:
 def _retyped(view: Any, kind: dtype) -> Any:
     """A view that has another dtype than its base."""
     view.dtype = kind
-    if view.creation == DEFAULT:
-        # the history of an in-place change is kept in elements of the base, which these are not: an error, not a
-        # wrong gradient
-        view.creation = IN_FUNCTION
     return view
+
+
+def _retyping(have: dtype, want: dtype) -> Any:
+    """The row that views a tensor of one dtype as the other; None if they are both real or both complex."""
+    if have.is_complex == want.is_complex:
+        return None
+    return VIEW_AS_COMPLEX if want.is_complex else VIEW_AS_REAL
+
+
+primitives.retyping = _retyping
 
 
 def view_as_real(input: Any) -> Any:

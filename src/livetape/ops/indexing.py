@@ -25,7 +25,7 @@ from livetape._tape.tensor import (
     shape_of,
     wrap,
 )
-from livetape._tape.views import check_inplace, needs_gradient
+from livetape._tape.views import check_inplace, has_base_of, needs_gradient
 from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
 from livetape.kernels.scatter import add_at
@@ -535,7 +535,12 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         given: Any = None
         if kind is float or kind is int or kind is bool:
             given = value
-        elif isinstance(value, TensorBase) and value.dtype is self.dtype and not (recording and needs_gradient(value)):
+        elif (
+            isinstance(value, TensorBase)
+            and value.dtype is self.dtype
+            and not (recording and needs_gradient(value))
+            and (value.base is None or not has_base_of(value, self))
+        ):
             given = value.array
         if given is not None:
             check_inplace(self, recording, given is value)

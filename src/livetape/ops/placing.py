@@ -240,6 +240,7 @@ PUT = row(
     "put",
     _put,
     tensors="self index source",
+    apart=True,
     linear=True,
     batch="put",
     self=lambda grad, index, accumulate: grad if accumulate else _put_zero(grad, index),

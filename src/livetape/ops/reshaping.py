@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
 
 from livetape._tape.explain import noted
 from livetape._tape.modes import interpose, is_recording, state
-from livetape._tape.tensor import NDARRAY, counter_of, shape_of, version_of
+from livetape._tape.tensor import counter_of, shape_of, version_of
 from livetape._tape.views import check_inplace, move_retained, needs_gradient
+from livetape.kernels.resizing import resized
 from livetape.ops.basics import AS_STRIDED, layout_of, storage_offset
 from livetape.ops.nodes import node_class
 from livetape.ops.options import ints
@@ -80,19 +78,6 @@ def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
 
 
 def _resize(self: Any, wanted: tuple[int, ...]) -> None:
-    array = self.array
-    count = math.prod(wanted)
-    owner = array
-    while isinstance(owner.base, NDARRAY):
-        owner = owner.base
-    start = (array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // max(1, array.itemsize)
-    flat = owner.reshape(-1) if owner.flags.c_contiguous and owner.dtype == array.dtype else None
-    if flat is not None and 0 <= start and start + count <= flat.size:
-        self.array = flat[start : start + count].reshape(wanted)
-    else:
-        made = np.empty(count, array.dtype)
-        kept = flat[start:] if flat is not None else array.reshape(-1)
-        made[: min(count, kept.size)] = kept[:count]
-        self.array = made.reshape(wanted)
+    self.array = resized(self.array, wanted)
     self._size = None
     counter_of(self).bump()

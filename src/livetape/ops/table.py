@@ -20,6 +20,7 @@ from livetape._tape.saved import argument_names
 from livetape._tape.tensor import TensorBase, counter_of, shape_of
 from livetape._tape.views import check_apart, check_distinct, check_inplace, needs_gradient
 from livetape.dtypes import SCALAR_TYPE, can_cast
+from livetape.kernels.resizing import resized
 from livetape.ops.nodes import node_class
 from livetape.thread_modes import casting
 
@@ -58,6 +59,7 @@ def row(
     outputs: int = 1,
     analytic: bool = True,
     key: str | None = None,
+    apart: bool = False,
     linear: bool | str = False,
     batch: Any = None,
     differs: str = "",
@@ -73,6 +75,7 @@ def row(
     outputs    how many results it returns (0: a list of any length)
     analytic   False where complex gradients are handled by the formulas themselves
     key        its name in the table, where several rows share ``name``
+    apart      its in-place variant must not share memory with its other arguments
     linear     True: the kernel is linear in its differentiable inputs together, so that forward mode applies it to the
                tangents; "each": it is linear in each of them, the others held
     batch      how the row runs on batches, see `livetape.func._rules`
@@ -80,6 +83,7 @@ def row(
     """
     op = Op(name, kernel, tuple(params.split()) if params else argument_names(kernel), tuple(tensors.split()))
     op.listed = listed
+    op.apart = apart
     op.view = view
     op.outputs = outputs
     op.analytic = analytic
@@ -206,6 +210,11 @@ def _named(function: Any, inplace: Any, op: Op, doc: str) -> Any:
     return function
 
 
+# What torch lets write over its inputs, and what must not even be written over exactly the same elements.
+_REDUCING = frozenset(("amax", "amin", "mean", "nanmean", "nansum", "norm", "prod", "std", "sum", "var"))
+_PLACING = frozenset(("cat", "gather", "index_select", "stack", "take"))
+
+
 def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Run ``function`` and write its result into the tensor (or tuple of tensors) ``out``, which is resized to fit."""
     name = function.__name__
@@ -249,8 +258,9 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
         if shape_of(result) == shape_of(target):
             check_distinct(target.array)
             for value in args:
-                if isinstance(value, TensorBase):
-                    check_apart(target, value)
+                for one in value if isinstance(value, (list, tuple)) else (value,):
+                    if isinstance(one, TensorBase) and name not in _REDUCING:
+                        check_apart(target, one, name in _PLACING)
     for target, result in zip(targets, results):
         size = shape_of(result)
         if size != shape_of(target):
@@ -263,7 +273,7 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
                     UserWarning,
                     stacklevel=3,
                 )
-            target.array = np.empty(size, target.dtype.np)
+            target.array = resized(target.array, size)
             target._size = size
         np.copyto(target.array, result.array, casting="unsafe")
         counter_of(target).bump()
