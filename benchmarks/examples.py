@@ -2,7 +2,7 @@
 
     python benchmarks/examples.py --torch-python EXE [--rounds N] [--threads N] [NAME ...]
 
-Prints each example's result and median seconds on both, and how far the losses that both print agree to four digits.
+Prints each example's result and median seconds on both, and up to which line all losses agree to four digits.
 With one thread, seconds are those of the processor, which a busy machine does not lengthen; with more, those of a clock.
 """
 
@@ -24,8 +24,8 @@ BY_PROCESSOR = "import time; time.perf_counter = time.process_time; "
 START = "import runpy, sys; sys.argv = sys.argv[1:]; sys.path.insert(0, '.'); runpy.run_path(sys.argv[0], run_name='__main__')"
 
 
-def run(python: str, folder: Path, name: str, threads: int) -> tuple[str, float, list[float]]:
-    """What the last line says, its seconds, and all losses."""
+def run(python: str, folder: Path, name: str, threads: int) -> tuple[str, float, list[tuple[str, float]]]:
+    """What the last line says, its seconds, and all losses, each with what its line begins with."""
     environment = {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")}
     environment |= {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
     code = (BY_PROCESSOR if threads == 1 else "") + START
@@ -33,14 +33,17 @@ def run(python: str, folder: Path, name: str, threads: int) -> tuple[str, float,
     text = subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
     last = LAST.fullmatch(text.splitlines()[-1])
     assert last is not None, text
-    return last[1], float(last[2]), [float(loss) for loss in re.findall(r"loss +(\d+\.\d+)", text)]
+    losses = re.findall(r"^(.*\S) +loss +(\d+\.\d+)", text, re.MULTILINE)
+    return last[1], float(last[2]), [(label, float(loss)) for label, loss in losses]
 
 
-def agreement(ours: list[float], theirs: list[float]) -> str:
-    for i, (a, b) in enumerate(zip(ours, theirs)):
+def agreement(ours: list[tuple[str, float]], theirs: list[tuple[str, float]]) -> str:
+    same = "none"
+    for (label, a), (_, b) in zip(ours, theirs):
         if abs(a - b) > 5e-4 * abs(b):
-            return f"first {i} of {len(ours)}"
-    return f"all {len(ours)}"
+            return f"to {same}"
+        same = label
+    return "all"
 
 
 def main() -> None:

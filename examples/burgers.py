@@ -16,7 +16,7 @@ args = options(__doc__)
 torch.manual_seed(args.seed)
 if args.threads:
     torch.set_num_threads(args.threads)
-adam_steps, newton_steps, points = (30, 3, 200) if args.quick else (1500, 60, 2000)
+adam_steps, newton_steps, points = (30, 5, 200) if args.quick else (1500, 60, 2000)
 nu = 0.03
 
 model = nn.Sequential(
@@ -63,7 +63,7 @@ for step in track(range(1, adam_steps + 1), "Adam"):
     loss.backward()
     optimizer.step()
     schedule.step()
-    if step in (1, 2, 5) or step % (adam_steps // 6) == 0:
+    if step in (1, 2, 5, 10, 20, 50, 100) or step % max(adam_steps // 6, 10) == 0:
         print(f"Adam   {step:4}/{adam_steps}  loss {loss.item():.6f}")
 
 optimizer = torch.optim.LBFGS(model.parameters(), max_iter=20, history_size=50, line_search_fn="strong_wolfe")
@@ -78,7 +78,7 @@ def closure():
 
 for step in track(range(1, newton_steps + 1), "L-BFGS"):
     loss = optimizer.step(closure)
-    if step == 1 or step % max(newton_steps // 6, 1) == 0:
+    if step in (1, 2, 5) or step % 10 == 0:
         print(f"L-BFGS {step:4}/{newton_steps}  loss {loss.item():.6f}")
 seconds = time.perf_counter() - started
 print(f"relative error {100 * error():.3f} % in {seconds:.1f} s")

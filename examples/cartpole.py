@@ -59,7 +59,7 @@ for episode in track(range(1, episodes + 1), "CartPole"):
     loss.backward()
     optimizer.step()
     lengths.append(len(rewards))
-    if episode in (1, 2, 3, 4, 5) or episode % (episodes // 5) == 0:
+    if episode in (1, 2, 5) or episode % 10 == 0:
         print(f"episode {episode:3}/{episodes}  loss {loss.item():8.4f}  steps {sum(lengths) / len(lengths):6.1f}")
 mean = sum(lengths) / len(lengths)
 print(f"mean of the last {len(lengths)} episodes {mean:.1f} steps in {time.perf_counter() - started:.1f} s")

@@ -12,7 +12,7 @@ args = options(__doc__)
 torch.manual_seed(args.seed)
 if args.threads:
     torch.set_num_threads(args.threads)
-epochs = 2 if args.quick else 40
+epochs = 2 if args.quick else 20
 
 # 1,797 images of 8x8 pixels with values 0 to 16; every fifth one is kept for the test.
 data = np.load(DIGITS)

@@ -129,7 +129,7 @@ for step in track(range(1, steps + 1), "GPT"):
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     schedule.step()
-    if step in (1, 2, 5) or step % (steps // 5) == 0:
+    if step in (1, 2, 5, 10, 20, 40) or step % 100 == 0:
         print(f"step {step:4}/{steps}  loss {loss.item():.4f}")
 loss = evaluate()
 seconds = time.perf_counter() - started

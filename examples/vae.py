@@ -13,7 +13,7 @@ args = options(__doc__)
 torch.manual_seed(args.seed)
 if args.threads:
     torch.set_num_threads(args.threads)
-epochs = 3 if args.quick else 150
+epochs = 3 if args.quick else 100
 
 data = np.load(DIGITS)
 images = torch.from_numpy(data["images"]).view(-1, 64).float() / 16
@@ -57,7 +57,7 @@ for epoch in track(range(1, epochs + 1), "VAE"):
         loss.backward()
         optimizer.step()
         total += loss.item() * len(batch)
-    if epoch <= 3 or epoch % 25 == 0:
+    if epoch <= 3 or epoch % 10 == 0:
         with torch.no_grad():
             print(f"epoch {epoch:3}/{epochs}  loss {total / len(train):.4f}  test {negative_elbo(model, test):.4f}")
 with torch.no_grad():
