@@ -79,10 +79,10 @@ class GradNode(Node):
     def _pack_by(self, place: Any, pack: Any, unpack: Any) -> None:
         """Let a pair of hooks keep what was saved at a place."""
         if self._freed or self._saved is None:
-            raise RuntimeError(HOOKS_FREED)
+            raise noted(RuntimeError(HOOKS_FREED))
         value = self._saved[place]
         if isinstance(value, Packed):
-            raise RuntimeError(HOOKS_TWICE)
+            raise noted(RuntimeError(HOOKS_TWICE))
         row = self._op
         tensor = row.unpack(self, place)
         edge = edge_of(tensor) if row.saved[place].kind == INPUT else None
@@ -114,17 +114,19 @@ class SavedTensor:
 
     def __init__(self, node: Any = None, place: Any = None) -> None:
         if node is None:
-            raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+            raise noted(RuntimeError("Trying to create a SavedTensor object from Python is forbidden."))
         self._node = node
         self._place = place
 
     def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
         """Keep ``pack_hook(tensor)``, which is run at once; ``unpack_hook`` of that takes the tensor's place in backward."""
         if not (callable(pack_hook) and callable(unpack_hook)):
-            raise TypeError(
-                "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
-                "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
-                f"collections.abc.Callable) -> None\n\nInvoked with: {self!r}, {pack_hook!r}, {unpack_hook!r}"
+            raise noted(
+                TypeError(
+                    "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
+                    "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
+                    f"collections.abc.Callable) -> None\n\nInvoked with: {self!r}, {pack_hook!r}, {unpack_hook!r}"
+                )
             )
         self._node._pack_by(self._place, pack_hook, unpack_hook)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import broadcast_error, noted
+from livetape._tape.explain import broadcast_error, noted, noted
 from livetape._tape.modes import is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, needs_gradient
@@ -576,10 +576,11 @@ def normal(
     if out is not None:
         return into(out, normal, mean, std, generator=generator)
     if first and second:
-        try:
-            np.broadcast_shapes(shape_of(mean), shape_of(std))
-        except ValueError:
-            raise noted(broadcast_error(shape_of(mean), shape_of(std))) from None
+        if shape_of(mean) != shape_of(std):
+            try:
+                np.broadcast_shapes(shape_of(mean), shape_of(std))
+            except ValueError:
+                raise noted(broadcast_error(shape_of(mean), shape_of(std))) from None
         return NORMAL_BOTH.apply((mean, std, bits))
     if first:
         return NORMAL_MEAN.apply((mean, _float("normal", std, "std", 2), bits))
@@ -637,7 +638,7 @@ def multinomial(
         return into(out, multinomial, input, num_samples, replacement, generator=generator)
     need_tensor("multinomial", input)
     if input.array.ndim > 2:
-        raise RuntimeError("prob_dist must be 1 or 2 dim")
+        raise noted(RuntimeError("prob_dist must be 1 or 2 dim"))
     return MULTINOMIAL.apply((input, as_int(num_samples), replacement, bits_of("multinomial", generator)))
 
 
