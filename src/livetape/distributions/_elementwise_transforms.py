@@ -8,8 +8,7 @@ from typing import Any
 from livetape import ops
 from livetape.distributions import constraints
 from livetape.distributions._transform import Transform, widened
-from livetape.distributions.utils import NUMBER, broadcast_all, lazy_property
-from livetape.ops import finfo
+from livetape.distributions.utils import NUMBER, broadcast_all, finfo, lazy_property
 from livetape.ops.smooth import softplus
 from livetape.tensor import Tensor
 

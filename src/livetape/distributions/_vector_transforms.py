@@ -10,8 +10,7 @@ from livetape import linalg, ops
 from livetape.distributions import constraints
 from livetape.distributions._elementwise_transforms import clipped_sigmoid
 from livetape.distributions._transform import SHORT, Transform
-from livetape.distributions.utils import lazy_property, sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
-from livetape.ops import finfo
+from livetape.distributions.utils import finfo, lazy_property, sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
 from livetape.ops.padding import pad
 from livetape.ops.smooth import logsigmoid, softplus
 from livetape.size import Size

@@ -11,7 +11,7 @@ from livetape.distributions import constraints
 from livetape.distributions._probs import Binary, counts
 from livetape.distributions.distribution import Shape
 from livetape.distributions.exp_family import ExponentialFamily
-from livetape.distributions.utils import broadcast_all
+from livetape.distributions.utils import broadcast_all, expanded
 from livetape.ops.label_loss import binary_cross_entropy_with_logits
 from livetape.size import SCALAR
 from livetape.tensor import Tensor
@@ -54,7 +54,7 @@ class Bernoulli(Binary, ExponentialFamily):
     def sample(self, sample_shape: Shape = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return ops.bernoulli(self.probs.expand(shape))
+            return ops.bernoulli(expanded(self.probs, shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

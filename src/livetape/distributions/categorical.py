@@ -10,7 +10,7 @@ from livetape._tape.tensor import shape_of
 from livetape.distributions import constraints
 from livetape.distributions._probs import counts
 from livetape.distributions.distribution import Distribution, Shape
-from livetape.distributions.utils import exactly_one, lazy_property, logits_to_probs, probs_to_logits
+from livetape.distributions.utils import exactly_one, finfo, lazy_property, logits_to_probs, probs_to_logits
 from livetape.dtypes import int64
 from livetape.size import SCALAR, Size
 from livetape.tensor import Tensor
@@ -101,7 +101,7 @@ class Categorical(Distribution):
     def entropy(self) -> Tensor:
         logits = self.logits
         # where a probability is 0, its logit is -inf: their product is to be 0
-        return -(logits.clamp(min=ops.finfo(logits.dtype).min) * self.probs).sum(-1)
+        return -(logits.clamp(min=finfo(logits.dtype).min) * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return counts(self, self._num_events, int64, expand)

@@ -17,7 +17,8 @@ import numpy as np
 from livetape import linalg, ops
 from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase
-from livetape.distributions.utils import all_true
+from livetape.distributions.utils import all_true, finfo
+from livetape.kernels.reductions import total
 
 __all__ = [
     "Constraint",
@@ -87,7 +88,8 @@ def satisfies(value: Any, constraint: Any) -> bool:
     test = constraint._test
     if test is None or state.interposed != 0 or not isinstance(value, TensorBase):
         return all_true(constraint.check(value))
-    return bool(test(value.array).all())
+    held = test(value.array)
+    return bool(np.count_nonzero(held) == held.size)
 
 
 # ---------------------------------------------------------------- regions that depend on other parameters
@@ -373,6 +375,10 @@ class _Simplex(Constraint):
     def check(self, value: Any) -> Any:
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
+    def _test(self, array: Any) -> Any:
+        array = array if array.ndim else array.reshape(1)
+        return (array >= 0).all(-1) & (np.abs(total(array, (array.ndim - 1,)) - 1) < 1e-6)
+
 
 class _Multinomial(Constraint):
     """Vectors of counts with at most a given sum."""
@@ -420,7 +426,7 @@ class _CorrCholesky(Constraint):
     event_dim = 2
 
     def check(self, value: Any) -> Any:
-        tolerance = ops.finfo(value.dtype).eps * value.size(-1) * 10
+        tolerance = finfo(value.dtype).eps * value.size(-1) * 10
         length = linalg.norm(value.detach(), dim=-1)
         return _is_factor(value) & (length - 1.0).abs().le(tolerance).all(-1)
 

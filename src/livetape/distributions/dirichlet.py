@@ -11,6 +11,7 @@ from livetape.autograd.function import once_differentiable
 from livetape.distributions import constraints
 from livetape.distributions.distribution import Shape
 from livetape.distributions.exp_family import ExponentialFamily
+from livetape.distributions.utils import expanded
 from livetape.ops.embedding import one_hot
 from livetape.size import SCALAR
 from livetape.tensor import Tensor
@@ -57,7 +58,7 @@ class Dirichlet(ExponentialFamily):
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
     def rsample(self, sample_shape: Shape = SCALAR) -> Tensor:
-        return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
+        return _Dirichlet.apply(expanded(self.concentration, self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -197,7 +197,8 @@ class Distribution:
         if not isinstance(value, TensorBase):
             raise ValueError("The value argument to log_prob must be a Tensor")
         actual = shape_of(value)
-        event, expected = self._event_shape, self._batch_shape + self._event_shape
+        event = self._event_shape
+        expected = self._batch_shape + event if event else self._batch_shape
         if actual != expected:
             if actual[len(actual) - len(event) :] != event:
                 raise ValueError(f"The right-most size of value must match event_shape: {actual} vs {event}.")

@@ -9,7 +9,7 @@ from livetape._tape.tensor import shape_of
 from livetape.distributions import constraints
 from livetape.distributions.distribution import Shape
 from livetape.distributions.exp_family import ExponentialFamily
-from livetape.distributions.utils import Value, broadcast_all
+from livetape.distributions.utils import Value, broadcast_all, expanded, finfo
 from livetape.size import SCALAR
 from livetape.tensor import Tensor
 
@@ -49,8 +49,8 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape: Shape = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        value = ops._standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-        value.detach().clamp_(min=ops.finfo(value.dtype).tiny)  # 0 is no gamma number; the gradient does not mind
+        value = ops._standard_gamma(expanded(self.concentration, shape)) / expanded(self.rate, shape)
+        value.detach().clamp_(min=finfo(value.dtype).tiny)  # 0 is no gamma number; the gradient does not mind
         return value
 
     def log_prob(self, value: Any) -> Tensor:

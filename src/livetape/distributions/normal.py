@@ -11,7 +11,7 @@ from livetape._tape.tensor import shape_of
 from livetape.distributions import constraints
 from livetape.distributions.distribution import Shape
 from livetape.distributions.exp_family import ExponentialFamily
-from livetape.distributions.utils import Value, broadcast_all, standard_normal
+from livetape.distributions.utils import Value, broadcast_all, expanded, standard_normal
 from livetape.size import SCALAR
 from livetape.tensor import Tensor
 
@@ -59,7 +59,7 @@ class Normal(ExponentialFamily):
         before = local.grad
         set_grad(False)
         try:
-            return ops.normal(self.loc.expand(shape), self.scale.expand(shape))
+            return ops.normal(expanded(self.loc, shape), expanded(self.scale, shape))
         finally:
             set_grad(before)
 

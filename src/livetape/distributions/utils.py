@@ -7,11 +7,12 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from numpy import count_nonzero, ndarray
+
 from livetape import ops
 from livetape._tape.modes import local, set_grad
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import get_default_dtype
-from livetape.ops import finfo
 from livetape.size import Size
 from livetape.tensor import Tensor
 
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 NUMBER = (bool, int, float)
+finfo = functools.lru_cache(ops.finfo)
 Value: TypeAlias = Tensor | float  # a parameter as users give it
 
 euler_constant = 0.57721566490153286060
@@ -55,6 +57,10 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
             )
         elif like is None and isinstance(value, TensorBase):
             like = value
+    if not numbers and like is not None:
+        shape = shape_of(like)
+        if all(shape_of(value) == shape for value in values):
+            return values
     if numbers:
         dtype = get_default_dtype() if like is None else like.dtype
         values = tuple([ops.tensor(v, dtype=dtype) if isinstance(v, NUMBER) else v for v in values])
@@ -78,14 +84,23 @@ def all_true(valid: Any) -> bool:
     if not isinstance(valid, TensorBase):
         raise TypeError(f"_is_all_true(): argument 'input' (position 1) must be Tensor, not {type(valid).__name__}")
     array = valid.array
-    return array.size == 0 or bool(array.min())
+    if type(array) is ndarray:
+        return bool(count_nonzero(array) == array.size)
+    return bool(array.size == 0 or array.min())
 
 
 def sum_rightmost(value: Any, dims: int) -> Any:
     """The sum over the last ``dims`` dimensions."""
     if not dims:
         return value
+    if dims == 1:
+        return value.sum(-1)
     return value.reshape((*shape_of(value)[:-dims], -1)).sum(-1)
+
+
+def expanded(tensor: Tensor, shape: Size) -> Tensor:
+    """A tensor for samples of a shape."""
+    return tensor if shape_of(tensor) == shape else tensor.expand(shape)
 
 
 def standard_normal(shape: Size, like: Any) -> Any:

@@ -365,11 +365,17 @@ def standard_gamma(bits: BitSource, alpha: np.ndarray) -> np.ndarray:
     return _gammas(bits, alpha)
 
 
+# What samples between 0 and 1 are kept in
+_INSIDE = {kind: (np.finfo(kind).tiny, np.nextafter(kind.type(1), kind.type(0))) for kind in (F4, F8)}
+
+
 def dirichlet(bits: BitSource, alpha: np.ndarray) -> np.ndarray:
     """``torch._sample_dirichlet``: points of the simplex, concentrations along the last axis; float32 or float64."""
     if alpha.dtype not in (F4, F8):
         raise not_implemented("dirichlet", alpha.dtype)
     made = _gammas(bits, alpha.astype(F8))
     made /= made.sum(-1, keepdims=True)
-    one = alpha.dtype.type(1)
-    return np.clip(made.astype(alpha.dtype), np.finfo(alpha.dtype).tiny, np.nextafter(one, one - one))
+    made = made.astype(alpha.dtype, copy=False)
+    least, most = _INSIDE[alpha.dtype]
+    np.maximum(made, least, out=made)
+    return np.minimum(made, most, out=made)

@@ -236,12 +236,17 @@ def normal_around(bits: BitSource, mean: np.ndarray | float, std: np.ndarray | f
         if std.size and not bool(std.min() >= 0):
             raise RuntimeError("normal expects all elements of std >= 0.0")
         like = mean if isinstance(mean, np.ndarray) else std
-        shape = np.broadcast_shapes(like.shape, std.shape)
+        shape = std.shape if like.shape == std.shape else np.broadcast_shapes(like.shape, std.shape)
         values = normal(bits, shape, like.dtype)
-        values[...] = values * std
+        if values.dtype == std.dtype:
+            np.multiply(values, std, values)
+        else:
+            values[...] = values * std
     else:
         assert isinstance(mean, np.ndarray)
         values = normal(bits, mean.shape, mean.dtype, 0.0, std)
+    if isinstance(mean, np.ndarray) and values.dtype == mean.dtype:
+        return np.add(values, mean, values)
     values[...] = values + (mean if isinstance(mean, np.ndarray) else values.dtype.type(mean))
     return values
 

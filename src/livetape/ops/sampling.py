@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import broadcast_error, noted, noted
+from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.modes import is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, needs_gradient
