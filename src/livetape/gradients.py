@@ -14,6 +14,7 @@ from livetape._tape.explain import noted
 from livetape._tape.lines import cut_of
 from livetape._tape.tensor import Edge, TensorBase, shape_of, wrap
 from livetape._tape.views import edge_of, needs_gradient
+from livetape.ops import used as used  # what a walk needs of the operations
 from livetape.size import size_of
 
 

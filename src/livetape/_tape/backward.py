@@ -23,7 +23,8 @@ from livetape._tape.tensor import (
     shape_of,
     wrap,
 )
-from livetape._tape.views import FREED, edge_of, primitives
+from livetape._tape.unused import Unused, joined, note_border, passed_on, settle
+from livetape._tape.views import FREED, CopySlicesBase, edge_of, primitives
 from livetape.dtypes import FLOAT
 from livetape.thread_modes import accumulating
 
@@ -247,8 +248,10 @@ class Task:
         captured = slot.captured
         if captured is not None and slot.needed:  # torch captures before the hooks, unless the walk ends here
             self.capture(captured, grads)
+        replaced = False
         if extras is not None:
-            if run_output_hooks(extras, grads, slot.needed):
+            replaced = run_output_hooks(extras, grads, slot.needed)
+            if replaced:
                 owned = False
         if captured is not None:
             owned = False
@@ -266,9 +269,22 @@ class Task:
                     wanted[i] = True
                     count += 1
             i += 1
-        found = gradients(node, grads, wanted) if state.profiling == 0 else profiled(node, grads, wanted)
+        op = node._op
+        unused: Unused | None = None
+        handed: list[Unused | None] | None = None
+        if slot.unused is not None and several is None and not replaced:
+            unused = slot.unused
+        if op is not None:
+            given: Op = op
+            if unused is not None or given.selects:
+                handed = passed_on(node, grads, wanted, unused)
+        elif isinstance(node, CopySlicesBase):
+            handed = passed_on(node, grads, wanted, unused)
+        if state.profiling == 0:
+            found = gradients(node, grads, wanted, unused)
+        else:
+            found = profiled(node, grads, wanted, unused)
         if not self.keep:
-            op = node._op
             if op is None:
                 node._release()
             else:
@@ -278,6 +294,7 @@ class Task:
         if extras is not None and extras.hooks is not None:
             found = run_node_hooks(extras.hooks, found, grads)
             owned = False
+            handed = None
         if state.anomaly is not None:
             state.anomaly.look(node, found)
         trusted = node._op is not None and (extras is None or extras.hooks is None)
@@ -286,7 +303,7 @@ class Task:
             if wanted[i]:
                 g = found[i]
                 exclusive = g is not None and trusted and is_exclusive(g, found, grads, owned, count == 1)
-                self.deliver(edge, g, exclusive)
+                self.deliver(edge, g, exclusive, None if handed is None else handed[i])
             i += 1
 
     def capture(self, captured: list[tuple[int, int]], grads: list[TensorBase | None]) -> None:
@@ -299,10 +316,11 @@ class Task:
         slot = self.find(edge.node if isinstance(edge, Edge) else edge)
         return slot is not None and (slot.needed or slot.captured is not None)
 
-    def deliver(self, edge: Any, grad: TensorBase | None, exclusive: bool) -> None:
+    def deliver(self, edge: Any, grad: TensorBase | None, exclusive: bool, unused: Unused | None) -> None:
         """Add a gradient to what an edge leads to, which is ready once it has received all.
 
-        ``exclusive`` says that nobody else sees the gradient's memory: it may be added to in place, or kept.
+        ``exclusive`` says that nobody else sees the gradient's memory: it may be added to in place, or kept. ``unused``
+        are elements of it that are 0 because nothing uses them.
         """
         vertex: Vertex
         nr: i64 = 0
@@ -317,6 +335,8 @@ class Task:
             if slot is None:
                 return
         if grad is not None:
+            if unused is not None or slot.unused is not None:
+                slot.unused = unused if slot.grad is None else joined(slot.unused, unused)
             self.add(vertex, slot, nr, grad, exclusive)
         slot.pending -= 1
         if slot.pending <= 0:
@@ -442,7 +462,9 @@ def freed_error(node: Node) -> RuntimeError:
     return error
 
 
-def gradients(node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
+def gradients(
+    node: Node, grads: list[TensorBase | None], wanted: list[bool], unused: Unused | None = None
+) -> list[TensorBase | None]:
     """The gradients of a node's inputs, each brought to its input's shape and dtype: broadcasting is undone here."""
     op = node._op
     found: list[TensorBase | None]
@@ -457,6 +479,8 @@ def gradients(node: Node, grads: list[TensorBase | None], wanted: list[bool]) ->
             return [None] * len(wanted)
         row: Op = op
         found = row.backward(node, grads, wanted)
+        if unused is not None:
+            settle(node, row, grads, wanted, found, unused)
     metas = node._metas
     if metas is not None:
         for i in range(len(found)):
@@ -474,14 +498,16 @@ def gradients(node: Node, grads: list[TensorBase | None], wanted: list[bool]) ->
     return found
 
 
-def profiled(node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
+def profiled(
+    node: Node, grads: list[TensorBase | None], wanted: list[bool], unused: Unused | None
+) -> list[TensorBase | None]:
     """`gradients` while a profiler is on, in this thread or in another."""
     recorder = local.recorder
     if recorder is None:
-        return gradients(node, grads, wanted)
+        return gradients(node, grads, wanted, unused)
     span = recorder.enter_gradients(node, grads)
     try:
-        return gradients(node, grads, wanted)
+        return gradients(node, grads, wanted, unused)
     finally:
         recorder.leave(span)
 
@@ -563,7 +589,7 @@ def run_backward(
             if slot is not None:
                 slot.pending += 1
         for i in range(len(roots)):
-            task.deliver(roots[i], root_grads[i], False)
+            task.deliver(roots[i], root_grads[i], False, None)
         task.walk()
     finally:
         local.walk = outer
@@ -583,3 +609,4 @@ def backward_from(root: TensorBase, keep: bool, create: bool) -> bool:
 
 
 primitives.gradients = gradients
+primitives.note_border = note_border

@@ -15,7 +15,7 @@ from livetape._tape.promotion import promote
 from livetape._tape.record import TO_BOOL, TO_FLOAT, Op
 from livetape._tape.saved import INPUT, RESULT
 from livetape._tape.tensor import NDARRAY, Edge, Node, TensorBase, counter_of, shape_of, wrap
-from livetape._tape.views import check_apart, check_inplace, check_rebase, edge_of, refresh_view
+from livetape._tape.views import check_apart, check_inplace, check_rebase, edge_of, primitives, refresh_view
 from livetape.dtypes import FLOAT, INTEGER, boolean, default, dtype, of_numpy
 
 SCALAR: Final[Any] = sizes.SCALAR
@@ -30,6 +30,7 @@ class Elementwise(Op):
 
     def __init__(self, name: str, kernel: Any, params: tuple[str, ...], tensors: tuple[str, ...]) -> None:
         super().__init__(name, kernel, params, tensors)
+        self.orders: bool = False  # tells which side is larger
         self.operands: list[int] = [i for i, p in enumerate(params) if p in tensors or p == "other" or p == "exponent"]
 
     def is_elementwise(self) -> bool:
@@ -122,7 +123,7 @@ class Elementwise(Op):
             if type(out) is not NDARRAY:
                 out = np.asarray(out)
         if self.promotes == TO_BOOL:
-            return wrap(out, boolean, size)
+            return self.told(out, size, a, b)
         result = wrap(out, kind, size)
         if a.recorded or b.recorded or a.base is not None or b.base is not None or state.watching:
             self.record2(a, b, result, False)
@@ -146,7 +147,7 @@ class Elementwise(Op):
             if type(out) is not NDARRAY:
                 out = np.asarray(out)
         if self.promotes == TO_BOOL:
-            return wrap(out, boolean, size)
+            return self.told(out, size, a, b)
         result = wrap(out, kind, size)
         if a.recorded or a.base is not None or state.watching:
             self.record2(a, b, result, False)
@@ -185,9 +186,17 @@ class Elementwise(Op):
         if type(out) is not NDARRAY:
             out = np.asarray(out)
         if self.promotes == TO_BOOL:
-            return wrap(out, boolean, size)
+            return self.told(out, size, a, b)
         result = wrap(out, kind, size)
         self.record2(a, b, result, True)
+        return result
+
+    def told(self, out: Any, size: Any, a: Any, b: Any) -> TensorBase:
+        """The result of a comparison."""
+        result = wrap(out, boolean, size)
+        if self.orders:
+            if (isinstance(a, TensorBase) and a.recorded) or (isinstance(b, TensorBase) and b.recorded):
+                primitives.note_border(result, a, b)
         return result
 
     def record2(self, a: Any, b: Any, result: TensorBase, differs: bool) -> None:

@@ -86,6 +86,12 @@ class Op:
         self.apart: bool = False  # in place: must not share memory with its other arguments
         self.promotes: i64 = SAME
         self.uniform: bool = False  # every element gets the same value
+        self.selects: bool = False  # some elements of the inputs are not used, see unused.py
+        self.carries: bool = False  # gradients only move or are added up: what is unused moves alike
+        self.masks: bool = False  # `selects`, because the program says which
+        self.chooses: bool = False  # and another value takes their place
+        self.mixes: bool = False  # gradients are products of matrices
+        self.uses: Formula | None = None  # otherwise: 0 for the elements of the input that those not used depend on
         self.is_ufunc: bool = isinstance(kernel, np.ufunc)
         self.quick: Any = None  # a kernel for floating point arrays that is quick where they are small
         self.saved: list[Saved] = []
@@ -120,12 +126,16 @@ class Op:
         self.saved.append(made)
         return len(self.saved) - 1
 
+    def formula(self, fn: Callable[..., Any], inputs: tuple[str, ...], names: tuple[str, ...]) -> Formula:
+        """A function of a gradient, or of ``grads``, and of saved names."""
+        places = tuple([self.tensors.index(name) for name in inputs])
+        return Formula(fn, places, tuple([self.position(name) for name in names[1:]]), names[0] == "grads")
+
     def add_formula(self, fn: Callable[..., Any], inputs: tuple[str, ...], names: tuple[str, ...]) -> None:
         """Declare the gradient of ``inputs``: ``fn(grad, *names)``, or ``fn(grads, *names)`` for several outputs."""
-        places = tuple([self.tensors.index(name) for name in inputs])
-        formula = Formula(fn, places, tuple([self.position(name) for name in names[1:]]), names[0] == "grads")
+        formula = self.formula(fn, inputs, names)
         self.formulas.append(formula)
-        for place in places:
+        for place in formula.inputs:
             self.of_input[place] = formula
             self.differentiable |= 1 << place
         self.plans = [None] * (1 << len(self.tensors))

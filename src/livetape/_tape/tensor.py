@@ -72,7 +72,7 @@ class Vertex:
 class Slot:
     """One backward's notes on a vertex: how many gradients are still to come, and their sum so far."""
 
-    __slots__ = ("captured", "grad", "grads", "needed", "owned", "pending", "task")
+    __slots__ = ("captured", "grad", "grads", "needed", "owned", "pending", "task", "unused")
 
     def __init__(self, task: object) -> None:
         self.task = task
@@ -82,6 +82,7 @@ class Slot:
         self.owned: bool = False  # whether `grad` is a sum that the engine made itself and may add to in place
         self.needed: bool = True
         self.captured: list[tuple[int, int]] | None = None  # (output, position in the results) to be returned
+        self.unused: Any = None  # Unused: elements of `grad` that are 0 because nothing uses them
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -211,7 +212,17 @@ class TensorBase(Vertex):
 class TensorExtras:
     """What few tensors have: hooks, a name, a retained gradient, the face of their AccumulateGrad."""
 
-    __slots__ = ("accumulate_hooks", "accumulator", "cut", "hooks", "name", "node_hooks", "node_pre_hooks", "retains")
+    __slots__ = (
+        "accumulate_hooks",
+        "accumulator",
+        "border",
+        "cut",
+        "hooks",
+        "name",
+        "node_hooks",
+        "node_pre_hooks",
+        "retains",
+    )
 
     def __init__(self) -> None:
         self.hooks: dict[int, Any] | None = None
@@ -221,6 +232,7 @@ class TensorExtras:
         self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad object
         self.retains: bool = False
         self.name: str | None = None
+        self.border: tuple[Any, ...] | None = None  # of a comparison's result: what was compared, see note_border
         self.cut: tuple[str, Any, int] | None = None  # how, code and instruction: see note_cut
 
 

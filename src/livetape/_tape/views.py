@@ -38,8 +38,13 @@ class Primitives:
         "clone_as",
         "conj",
         "copy_",
+        "equal",
         "gradients",
         "layout_of",
+        "leave_out",
+        "note_border",
+        "parts",
+        "product_of_used",
         "retyping",
         "sum_to",
         "zeros",
@@ -55,6 +60,11 @@ class Primitives:
         self.layout_of: Any = None  # (array): how its memory is laid out, for clone_as
         self.conj: Any = None  # (tensor)
         self.copy_: Any = None  # (tensor, source)
+        self.equal: Any = None  # (tensor, tensor or number): where they are equal
+        self.leave_out: Any = None  # (grad, used, but): 0 for NaN where ``used`` is 0 and ``but`` does not hold
+        self.note_border: Any = None  # (condition, one side, the other side)
+        self.parts: Any = None  # (tensor): finite elements, and 1 for those that are not
+        self.product_of_used: Any = None  # (grad, used, fn, finite, bad, found): see ops/used.py
         self.gradients: Any = None  # (node, grads, wanted): the engine's way to run a node
         self.retyping: Any = None  # (dtype, dtype): the row that views the one as the other, None if it is the same
         self.sum_to: Any = None  # (tensor, Size)
@@ -319,6 +329,19 @@ class CopySlicesBase(Node):
     def _release(self) -> None:
         self.fn = None
         self._freed = True
+
+
+def copied_slices(node: CopySlicesBase) -> CopySlicesBase:
+    """A node like this one, which keeps what it saved for itself."""
+    twin: CopySlicesBase = copy_slices.cls()
+    twin.fn = node.fn
+    twin.kind = node.kind
+    twin.layout = node.layout
+    twin.size = node.size
+    twin.strides = node.strides
+    twin.offset = node.offset
+    twin._edges = node._edges
+    return twin
 
 
 class CopySlicesClass:

@@ -26,7 +26,11 @@ THRESHOLD_BACKWARD = elementwise(
     self=lambda grad: zeros_like(grad),
 )
 RELU = elementwise(
-    "relu", kernels.relu, params="self", self=lambda grad, result: THRESHOLD_BACKWARD.apply((grad, result, 0))
+    "relu",
+    kernels.relu,
+    params="self",
+    self=lambda grad, result: THRESHOLD_BACKWARD.apply((grad, result, 0)),
+    selects=True,
 )
 RELU.quick = quick("relu")
 THRESHOLD = elementwise(
@@ -34,6 +38,7 @@ THRESHOLD = elementwise(
     kernels.threshold,
     params="self threshold value",
     self=lambda grad, self, threshold: THRESHOLD_BACKWARD.apply((grad, self, threshold)),
+    selects=True,
 )
 THRESHOLD.inplace_class = node_class("ThresholdBackward1")
 
@@ -138,6 +143,7 @@ HARDTANH = elementwise(
     kernels.hardtanh,
     params="self min_val max_val",
     self=lambda grad, self, min_val, max_val: HARDTANH_BACKWARD.apply((grad, self, min_val, max_val)),
+    selects=True,
 )
 
 
@@ -212,6 +218,7 @@ HARDSHRINK = elementwise(
     kernels.hardshrink,
     params="self lambd",
     self=lambda grad, self, lambd: SHRINK_BACKWARD.apply((grad, self, lambd)),
+    selects=True,
 )
 SOFTSHRINK_BACKWARD = elementwise(
     "softshrink_backward",
@@ -226,6 +233,7 @@ SOFTSHRINK = elementwise(
     kernels.softshrink,
     params="self lambd",
     self=lambda grad, self, lambd: SOFTSHRINK_BACKWARD.apply((grad, self, lambd)),
+    selects=True,
 )
 
 

@@ -46,6 +46,7 @@ ADDMM = row(
     mat2=lambda grad, mat1, alpha, flipped: scaled(
         shapes.t(MM_TN.apply((grad, mat1))) if flipped else MM_TN.apply((mat1, grad)), alpha
     ),
+    mixes=True,
 )
 
 
@@ -102,6 +103,7 @@ ADDMV = row(
     self=lambda grad, self_size, beta: sum_to(scaled(grad, beta), self_size),
     mat=lambda grad, vec, alpha: scaled(outer_of(grad, vec), alpha),
     vec=lambda grad, mat, alpha: scaled(MV.apply((shapes.t(mat), grad)), alpha),
+    mixes=True,
 )
 
 
@@ -134,6 +136,7 @@ ADDR = row(
     self=lambda grad, self_size, beta: sum_to(scaled(grad, beta), self_size),
     vec1=lambda grad, vec2, alpha: scaled(MV.apply((grad, vec2)), alpha),
     vec2=lambda grad, vec1, alpha: scaled(MV.apply((shapes.t(grad), vec1)), alpha),
+    mixes=True,
 )
 
 
@@ -179,6 +182,7 @@ BADDBMM = row(
     self=lambda grad, self_size, beta: sum_to(scaled(grad, beta), self_size),
     batch1=lambda grad, batch2, alpha: scaled(BMM_NT.apply((grad, batch2)), alpha),
     batch2=lambda grad, batch1, alpha: scaled(BMM_TN.apply((batch1, grad)), alpha),
+    mixes=True,
 )
 ADDBMM = row(
     "addbmm",
@@ -192,6 +196,7 @@ ADDBMM = row(
     batch2=lambda grad, batch1_size, batch1, alpha: scaled(
         BMM_TN.apply((batch1, _repeated(grad, batch1_size[0]))), alpha
     ),
+    mixes=True,
 )
 
 

@@ -53,6 +53,7 @@ TAKE = row(
     linear=True,
     batch="dim",
     self=lambda grad, index, self_size, dim, keepdim: PUT.apply((grad, index, self_size, dim, keepdim)),
+    selects=True,
 )
 ADD_ALONG = row(
     "scatter_add",
@@ -71,6 +72,7 @@ TAKE_ANY = row(
     linear=True,
     batch="dim",
     self=lambda grad, index, self_size, dim: ADD_ALONG.apply((grad, index, self_size, dim)),
+    selects=True,
 )
 
 

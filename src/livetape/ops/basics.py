@@ -228,6 +228,7 @@ AS_STRIDED = row(
     self=lambda grad, self_size, layout, size, stride, storage_offset: AS_STRIDED_BACKWARD.apply(
         (grad, self_size, layout, size, stride, storage_offset)
     ),
+    selects=True,
 )
 AS_STRIDED_BACKWARD = row(
     "as_strided_backward",
@@ -277,6 +278,7 @@ COPY = row(
     batch="broadcast",
     self=lambda grad: zeros_like(grad),
     src=lambda grad: grad,
+    selects=True,
 )
 
 

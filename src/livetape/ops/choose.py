@@ -25,6 +25,7 @@ DROP = row(
     linear=True,
     batch="broadcast",
     self=lambda grad, mask: dropped(grad, mask),
+    selects="masked",
 )
 
 
@@ -68,7 +69,11 @@ WHERE = row(
     batch="broadcast",
     self=lambda grad, condition, self_size: sum_to(where(condition, grad, 0), self_size),
     other=lambda grad, condition, other_size: sum_to(where(condition, 0, grad), other_size),
+    selects="masked",
 )
+
+
+WHERE.chooses = True
 
 
 _WHERE = (
@@ -193,6 +198,7 @@ maximum = _extreme(
     "The larger of corresponding elements; NaN if either is NaN.",
     self=lambda grad, self, other: SHARE.apply((grad, self, other, "larger")),
     other=lambda grad, self, other: SHARE.apply((grad, other, self, "larger")),
+    selects=True,
 )
 minimum = _extreme(
     "minimum",
@@ -200,6 +206,7 @@ minimum = _extreme(
     "The smaller of corresponding elements; NaN if either is NaN.",
     self=lambda grad, self, other: SHARE.apply((grad, self, other, "smaller")),
     other=lambda grad, self, other: SHARE.apply((grad, other, self, "smaller")),
+    selects=True,
 )
 fmax = _extreme(
     "fmax",
@@ -207,6 +214,7 @@ fmax = _extreme(
     "The larger of corresponding elements; NaN only if both are NaN.",
     self=lambda grad, self, other: FSHARE.apply((grad, self, other, "larger")),
     other=lambda grad, self, other: FSHARE.apply((grad, self, other, "not larger")),
+    selects=True,
 )
 fmin = _extreme(
     "fmin",
@@ -214,6 +222,7 @@ fmin = _extreme(
     "The smaller of corresponding elements; NaN only if both are NaN.",
     self=lambda grad, self, other: FSHARE.apply((grad, self, other, "smaller")),
     other=lambda grad, self, other: FSHARE.apply((grad, self, other, "not smaller")),
+    selects=True,
 )
 
 
@@ -251,16 +260,19 @@ CLAMP = elementwise(
     lambda self, min, max: _bounded(self, min, max),
     node="ClampBackward1",
     self=lambda grad, self, min, max: WITHIN.apply((grad, self, min, max)),
+    selects=True,
 )
 CLAMP_MIN = elementwise(
     "clamp_min",
     lambda self, min: _bounded(self, min, None),
     self=lambda grad, self, min: WITHIN.apply((grad, self, min, None)),
+    selects=True,
 )
 CLAMP_MAX = elementwise(
     "clamp_max",
     lambda self, max: _bounded(self, None, max),
     self=lambda grad, self, max: WITHIN.apply((grad, self, None, max)),
+    selects=True,
 )
 
 # ---------------------------------------------------------------- bounds that are tensors
@@ -272,6 +284,7 @@ CLAMP_TENSORS = elementwise(
     self=lambda grad, self, min, max: dropped(grad, ~((self >= min) & (self <= max))),
     min=lambda grad, self, min, max: dropped(grad, ~((self < min) & (min < max))),
     max=lambda grad, self, min, max: dropped(grad, ~((self > max) | (max < min))),
+    selects=True,
 )
 CLAMP_LOW = elementwise(
     "clamp",
@@ -281,6 +294,7 @@ CLAMP_LOW = elementwise(
     key="clamp.min_tensor",
     self=lambda grad, self, min: dropped(grad, ~(self >= min)),
     min=lambda grad, self, min: dropped(grad, ~(self < min)),
+    selects=True,
 )
 CLAMP_HIGH = elementwise(
     "clamp",
@@ -290,6 +304,7 @@ CLAMP_HIGH = elementwise(
     key="clamp.max_tensor",
     self=lambda grad, self, max: dropped(grad, ~(self <= max)),
     max=lambda grad, self, max: dropped(grad, ~(self > max)),
+    selects=True,
 )
 CLAMP_MIN_TENSOR = elementwise(
     "clamp_min",
@@ -300,6 +315,7 @@ CLAMP_MIN_TENSOR = elementwise(
     key="clamp_min.tensor",
     self=lambda grad, self, min: dropped(grad, ~(self >= min)),
     min=lambda grad, self, min: dropped(grad, ~(self < min)),
+    selects=True,
 )
 CLAMP_MAX_TENSOR = elementwise(
     "clamp_max",
@@ -310,6 +326,7 @@ CLAMP_MAX_TENSOR = elementwise(
     key="clamp_max.tensor",
     self=lambda grad, self, max: dropped(grad, ~(self <= max)),
     max=lambda grad, self, max: dropped(grad, ~(self > max)),
+    selects=True,
 )
 
 

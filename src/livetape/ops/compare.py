@@ -36,6 +36,7 @@ def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
     number = elementwise(
         name, kernel, params="self other", tensors="self other", promote="bool", key=name + ".number", self=zero["self"]
     )
+    op.orders = ordered
     call = op.call2
 
     def function(input: Any, other: Any, *, out: Any = None) -> Any:

@@ -88,6 +88,7 @@ CONVOLUTION = row(
     input=_to_input,
     weight=_to_weight,
     bias=_to_bias,
+    mixes=True,
 )
 
 

@@ -100,6 +100,7 @@ AS_STRIDED_SCATTER = row(
         (grad, grad.new_zeros(src_size), size, stride, storage_offset)
     ),
     src=lambda grad, size, stride, storage_offset: as_strided(grad.contiguous(), size, stride, storage_offset),
+    selects=True,
 )
 
 

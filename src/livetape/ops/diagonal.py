@@ -38,6 +38,7 @@ DIAGONAL = row(
     view=True,
     batch="dim1 dim2",
     self=lambda grad, self_size, offset, dim1, dim2: DIAGONAL_BACKWARD.apply((grad, self_size, offset, dim1, dim2)),
+    selects=True,
 )
 DIAGONAL_BACKWARD = row(
     "diagonal_backward",
@@ -54,6 +55,7 @@ DIAGONAL_COPY = row(
     linear=True,
     batch="dim1 dim2",
     self=lambda grad, self_size, offset, dim1, dim2: DIAGONAL_BACKWARD.apply((grad, self_size, offset, dim1, dim2)),
+    selects=True,
 )
 
 
@@ -159,6 +161,7 @@ DIAGONAL_SCATTER = row(
         (grad, grad.new_zeros(src_size), offset, dim1, dim2)
     ),
     src=lambda grad, offset, dim1, dim2: DIAGONAL.apply((grad, offset, dim1, dim2)),
+    selects=True,
 )
 
 
@@ -194,6 +197,7 @@ TRIL = row(
     linear=True,
     batch="any",
     self=lambda grad, diagonal: TRIL.apply((grad, diagonal)),
+    selects=True,
 )
 TRIU = row(
     "triu",
@@ -201,6 +205,7 @@ TRIU = row(
     linear=True,
     batch="any",
     self=lambda grad, diagonal: TRIU.apply((grad, diagonal)),
+    selects=True,
 )
 
 
@@ -290,6 +295,7 @@ TRACE = row(
     linear=True,
     batch="diagonal_sum",
     self=lambda grad, self_size: _trace_backward(grad, self_size),
+    selects=True,
 )
 
 

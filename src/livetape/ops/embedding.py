@@ -50,6 +50,7 @@ EMBEDDING = row(
     weight=lambda grad, weight_size, indices, padding_idx, scale_grad_by_freq: EMBEDDING_BACKWARD.apply(
         (grad, indices, weight_size[0], padding_idx, scale_grad_by_freq)
     ),
+    selects=True,
 )
 
 

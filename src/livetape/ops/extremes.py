@@ -55,10 +55,18 @@ def _evenly(grad: Any, self: Any, result: Any) -> Any:
 
 # ---------------------------------------------------------------- amax, amin, aminmax
 AMAX = row(
-    "amax", lambda self, dim, keepdim: largest.reduce(self, axis=dim, keepdims=keepdim), batch="dim", self=_shared
+    "amax",
+    lambda self, dim, keepdim: largest.reduce(self, axis=dim, keepdims=keepdim),
+    batch="dim",
+    self=_shared,
+    selects=True,
 )
 AMIN = row(
-    "amin", lambda self, dim, keepdim: smallest.reduce(self, axis=dim, keepdims=keepdim), batch="dim", self=_shared
+    "amin",
+    lambda self, dim, keepdim: smallest.reduce(self, axis=dim, keepdims=keepdim),
+    batch="dim",
+    self=_shared,
+    selects=True,
 )
 
 
@@ -177,10 +185,14 @@ def _put(grad: Any, result1: Any, self_size: Any, dim: int, keepdim: bool) -> An
     return put(grad, result1, self_size, dim, keepdim)
 
 
-MAX_ALL = row("max", lambda self: largest.reduce(self, axis=None), node="MaxBackward1", batch="total", self=_evenly)
-MIN_ALL = row("min", lambda self: smallest.reduce(self, axis=None), node="MinBackward1", batch="total", self=_evenly)
-MAX_DIM = row("max", _max_dim, key="max.dim", outputs=2, batch="dim", self=_put)
-MIN_DIM = row("min", _min_dim, key="min.dim", outputs=2, batch="dim", self=_put)
+MAX_ALL = row(
+    "max", lambda self: largest.reduce(self, axis=None), node="MaxBackward1", batch="total", self=_evenly, selects=True
+)
+MIN_ALL = row(
+    "min", lambda self: smallest.reduce(self, axis=None), node="MinBackward1", batch="total", self=_evenly, selects=True
+)
+MAX_DIM = row("max", _max_dim, key="max.dim", outputs=2, batch="dim", self=_put, selects=True)
+MIN_DIM = row("min", _min_dim, key="min.dim", outputs=2, batch="dim", self=_put, selects=True)
 
 
 def _max(
@@ -309,8 +321,8 @@ def _along(self: Any, dim: int, keepdim: bool, found: tuple[Any, Any]) -> tuple[
     return found
 
 
-MEDIAN = row("median", lambda self: kernels.median_of_all(self, False), batch="total", self=_evenly)
-NANMEDIAN = row("nanmedian", lambda self: kernels.median_of_all(self, True), batch="total", self=_evenly)
+MEDIAN = row("median", lambda self: kernels.median_of_all(self, False), batch="total", self=_evenly, selects=True)
+NANMEDIAN = row("nanmedian", lambda self: kernels.median_of_all(self, True), batch="total", self=_evenly, selects=True)
 MEDIAN_DIM = row(
     "median",
     lambda self, dim, keepdim: _along(self, dim, keepdim, kernels.median(self, dim, False)),
@@ -319,6 +331,7 @@ MEDIAN_DIM = row(
     outputs=2,
     batch="dim",
     self=_put,
+    selects=True,
 )
 NANMEDIAN_DIM = row(
     "nanmedian",
@@ -328,6 +341,7 @@ NANMEDIAN_DIM = row(
     outputs=2,
     batch="dim",
     self=_put,
+    selects=True,
 )
 MODE = row(
     "mode",
@@ -335,6 +349,7 @@ MODE = row(
     outputs=2,
     batch="dim",
     self=_put,
+    selects=True,
 )
 KTHVALUE = row(
     "kthvalue",
@@ -342,6 +357,7 @@ KTHVALUE = row(
     outputs=2,
     batch="dim",
     self=_put,
+    selects=True,
 )
 
 

@@ -76,6 +76,7 @@ NARROW_COPY = row(
     linear=True,
     batch="dim",
     self=lambda grad, self_size, dim, start, end: SLICE.formulas[0].fn(grad, self_size, dim, start, end, 1),
+    selects=True,
 )
 
 
@@ -112,6 +113,7 @@ INDEX_SELECT = row(
     linear=True,
     batch="index_select",
     self=lambda grad, self_size, dim, index: INDEX_SELECT_BACKWARD.apply((grad, self_size, dim, index)),
+    selects=True,
 )
 INDEX_SELECT_BACKWARD = row(
     "index_select_backward",
@@ -167,6 +169,7 @@ GATHER = row(
     linear=True,
     batch="dim",
     self=lambda grad, self_size, dim, index: GATHER_BACKWARD.apply((grad, self_size, dim, index)),
+    selects=True,
 )
 GATHER_BACKWARD = row(
     "gather_backward",
@@ -273,6 +276,7 @@ TAKE = row(
     linear=True,
     batch="take",
     self=lambda grad, self_size, index: TAKE_BACKWARD.apply((grad, self_size, index)),
+    selects=True,
 )
 TAKE_BACKWARD = row(
     "take_backward",
@@ -334,6 +338,7 @@ MASKED_SELECT = row(
     linear=True,
     batch="masked_select",
     self=lambda grad, self_size, mask: _masked_select_backward(grad, self_size, mask),
+    selects="masked",
 )
 MASKED_PLACE = row(
     "masked_select_backward",

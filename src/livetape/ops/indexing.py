@@ -64,6 +64,7 @@ INDEX = row(
     linear=True,
     batch="index",
     self=lambda grad, self_size, indices: INDEX_BACKWARD.apply((grad, self_size, indices)),
+    selects="masked",
 )
 INDEX_BACKWARD = row(
     "index_backward",
@@ -85,6 +86,7 @@ INDEX_PUT = row(
         _index_put_values(grad, indices, accumulate), values_size
     ),
     differs=OVERWRITTEN,
+    selects="masked",
 )
 
 

@@ -106,7 +106,7 @@ def _unbind_backward(grads: Any, self_size: Any, dim: int) -> Any:
     return STACK.apply(([zeros(size, kind) if g is None else g for g in grads], dim))
 
 
-UNBIND = row("unbind", _slices_of, view=True, outputs=0, batch="dim", self=_unbind_backward)
+UNBIND = row("unbind", _slices_of, view=True, outputs=0, batch="dim", self=_unbind_backward, selects=True)
 
 
 def tensor_list(name: str, tensors: Any) -> Any:

@@ -54,6 +54,7 @@ BCE = row(
     batch="loss",
     self=lambda grad, self, target, weight, reduction: BCE_BACKWARD.apply((grad, self, target, weight, reduction)),
     target=_bce_target,
+    uses=lambda used, self: used.expand_as(self),
 )
 
 
@@ -140,6 +141,7 @@ LOGITS = row(
     ),
     target=_logits_target,
     differs="infinite logits",
+    uses=lambda used, self: used.expand_as(self),
 )
 
 
@@ -211,6 +213,7 @@ SOFT_MARGIN = row(
     tensors="self target",
     batch="loss",
     self=lambda grad, self, target, reduction: SOFT_MARGIN_BACKWARD.apply((grad, self, target, reduction)),
+    uses=lambda used, self: used.expand_as(self),
 )
 
 

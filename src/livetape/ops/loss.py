@@ -297,6 +297,7 @@ MSE = row(
     batch="loss",
     self=lambda grad, self, target, reduction: MSE_BACKWARD.apply((grad, self, target, reduction)),
     target=lambda grad, self, target, reduction: MSE_BACKWARD.apply((grad, target, self, reduction)),
+    uses=lambda used, self: used.expand_as(self),
 )
 
 
@@ -339,6 +340,7 @@ HUBER = row(
     batch="loss",
     self=lambda grad, self, target, reduction, delta: HUBER_BACKWARD.apply((grad, self, target, reduction, delta)),
     target=lambda grad, self, target, reduction, delta: HUBER_BACKWARD.apply((grad, target, self, reduction, delta)),
+    uses=lambda used, self: used.expand_as(self),
 )
 SMOOTH_L1_BACKWARD = row(
     "smooth_l1_loss_backward",
@@ -361,6 +363,7 @@ SMOOTH_L1 = row(
     batch="loss",
     self=lambda grad, self, target, reduction, beta: SMOOTH_L1_BACKWARD.apply((grad, self, target, reduction, beta)),
     target=lambda grad, self, target, reduction, beta: SMOOTH_L1_BACKWARD.apply((grad, target, self, reduction, beta)),
+    uses=lambda used, self: used.expand_as(self),
 )
 
 

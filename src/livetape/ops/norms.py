@@ -68,6 +68,7 @@ VAR = row(
     analytic=False,
     batch="dim",
     self=_var_backward,
+    uses=lambda used, self, dim, keepdim: kept(used, shape_of(self), dim, keepdim).expand_as(self),
 )
 STD = row(
     "std",
@@ -76,6 +77,7 @@ STD = row(
     batch="dim",
     self=_std_backward,
     differs="float64 values whose squares overflow or vanish",
+    uses=lambda used, self, dim, keepdim: kept(used, shape_of(self), dim, keepdim).expand_as(self),
 )
 VAR_MEAN = row(
     "var_mean",
@@ -237,6 +239,7 @@ VECTOR_NORM = row(
     batch="dim",
     self=lambda grad, self, result, ord, dim, keepdim: norm_backward(grad, self, result, ord, dim, keepdim),
     differs="values whose powers overflow or vanish",
+    uses=lambda used, self, dim, keepdim: kept(used, shape_of(self), dim, keepdim).expand_as(self),
 )
 
 
@@ -397,6 +400,7 @@ LOGSUMEXP = row(
     batch="dim",
     self=_logsumexp_backward,
     differs="the gradient where the result is infinite",
+    uses=lambda used, self, dim, keepdim: kept(used, shape_of(self), dim, keepdim).expand_as(self),
 )
 
 

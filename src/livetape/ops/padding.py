@@ -18,6 +18,7 @@ CONSTANT_PAD = row(
     lambda self, pad, value: kernels.constant(self, pad, value),
     batch="any",
     self=lambda grad, pad: CONSTANT_PAD.apply((grad, tuple([-p for p in pad]), 0)),
+    selects=True,
 )
 
 

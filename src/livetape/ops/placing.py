@@ -36,6 +36,7 @@ MASKED_FILL = row(
     tensors="self mask",
     batch="broadcast",
     self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
+    selects="masked",
 )
 MASKED_FILL_TENSOR = row(
     "masked_fill",
@@ -46,6 +47,7 @@ MASKED_FILL_TENSOR = row(
     batch="masked_fill",
     self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
     value=lambda grad, mask: MASKED_FILL.apply((grad, ~mask, 0)).sum(),
+    selects="masked",
 )
 
 
@@ -131,6 +133,7 @@ MASKED_SCATTER = row(
     linear=True,
     self=lambda grad, mask: MASKED_FILL.apply((grad, mask, 0)),
     source=lambda grad, mask, source_size: MASKED_READ.apply((grad, mask, source_size)),
+    selects="masked",
 )
 MASKED_READ = row(
     "masked_scatter_backward",
@@ -246,6 +249,7 @@ PUT = row(
     self=lambda grad, index, accumulate: grad if accumulate else _put_zero(grad, index),
     source=lambda grad, index, source_size, accumulate: reshape(_put_source(grad, index, accumulate), source_size),
     differs=OVERWRITTEN,
+    selects=True,
 )
 
 
@@ -305,6 +309,7 @@ SELECT_SCATTER = row(
     batch="dim",
     self=lambda grad, src_size, dim, index: SELECT_SCATTER.apply((grad, grad.new_zeros(src_size), dim, index)),
     src=lambda grad, dim, index: SELECT.apply((grad, dim, index)),
+    selects=True,
 )
 SLICE_SCATTER = row(
     "slice_scatter",
@@ -316,6 +321,7 @@ SLICE_SCATTER = row(
         (grad, grad.new_zeros(src_size), dim, start, end, step)
     ),
     src=lambda grad, dim, start, end, step: SLICE.apply((grad, dim, start, end, step)),
+    selects=True,
 )
 
 

@@ -190,6 +190,7 @@ NANSUM = row(
     _nansum,
     batch="dim",
     self=lambda grad, self, dim, keepdim: dropped(SPREAD.apply((grad, shape_of(self), dim, keepdim)), self != self),
+    selects="masked",
 )
 
 
@@ -342,7 +343,15 @@ PROD = row(
     batch="total",
     self=lambda grad, self, result: _prod_backward(grad, self, result, None, False),
 )
-PROD_DIM = row("prod", _prod, node="ProdBackward1", key="prod.dim", batch="dim", self=_prod_backward)
+PROD_DIM = row(
+    "prod",
+    _prod,
+    node="ProdBackward1",
+    key="prod.dim",
+    batch="dim",
+    self=_prod_backward,
+    uses=lambda used, self, dim, keepdim: kept(used, shape_of(self), dim, keepdim).expand_as(self),
+)
 
 
 @numpy_names

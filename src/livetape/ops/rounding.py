@@ -84,6 +84,7 @@ NAN_TO_NUM = elementwise(
     "nan_to_num",
     lambda self, nan, posinf, neginf: steps.finite(self, nan, posinf, neginf),
     self=lambda grad, self: dropped(grad, ~isfinite(self)),
+    selects=True,
 )
 
 

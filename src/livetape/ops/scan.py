@@ -142,7 +142,11 @@ CUMSUM_REVERSED = row(
     self=lambda grad, dim: CUMSUM.apply((grad, dim, None)),
 )
 CUMPROD = row(
-    "cumprod", lambda self, dim, dtype: kernels.cumprod(self, dim, _kind(dtype)), batch="dim", self=_cumprod_backward
+    "cumprod",
+    lambda self, dim, dtype: kernels.cumprod(self, dim, _kind(dtype)),
+    batch="dim",
+    self=_cumprod_backward,
+    uses=lambda used, dim: used.sum(dim, keepdim=True).expand_as(used),
 )
 
 
@@ -210,6 +214,7 @@ CUMMAX = row(
     outputs=2,
     batch="dim",
     self=lambda grad, result1, self_size, dim: add_along(grad, result1, self_size, dim),
+    selects=True,
 )
 CUMMIN = row(
     "cummin",
@@ -217,6 +222,7 @@ CUMMIN = row(
     outputs=2,
     batch="dim",
     self=lambda grad, result1, self_size, dim: add_along(grad, result1, self_size, dim),
+    selects=True,
 )
 
 
@@ -271,6 +277,7 @@ LOGCUMSUMEXP = row(
     batch="dim",
     self=_log_backward,
     differs="the gradient where results are infinite, or far apart",
+    uses=lambda used, self, dim: used.sum(dim, keepdim=True).expand_as(used),
 )
 
 

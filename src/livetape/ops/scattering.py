@@ -53,6 +53,7 @@ SCATTER = row(
     self=lambda grad, dim, index: scatter(grad, dim, index, 0),
     src=lambda grad, dim, index, src_size: _scatter_src(grad, dim, index, src_size),
     differs=OVERWRITTEN,
+    selects=True,
 )
 SCATTER_NUMBER = row(
     "scatter",
@@ -62,6 +63,7 @@ SCATTER_NUMBER = row(
     key="scatter.value",
     batch="dim",
     self=lambda grad, dim, index: scatter(grad, dim, index, 0),
+    selects=True,
 )
 
 
@@ -291,6 +293,7 @@ INDEX_COPY = row(
     self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
     source=lambda grad, dim, index, source_size: _shaped(_index_copy_source(grad, dim, index), source_size),
     differs=OVERWRITTEN,
+    selects=True,
 )
 
 
@@ -307,6 +310,7 @@ INDEX_FILL = row(
     tensors="self index",
     batch="index_dim",
     self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
+    selects=True,
 )
 INDEX_FILL_TENSOR = row(
     "index_fill",
@@ -317,6 +321,7 @@ INDEX_FILL_TENSOR = row(
     batch="index_fill",
     self=lambda grad, dim, index: INDEX_FILL.apply((grad, dim, index, 0)),
     value=lambda grad, dim, index: INDEX_SELECT.apply((grad, dim, _distinct(index))).sum(),
+    selects=True,
 )
 
 

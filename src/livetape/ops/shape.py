@@ -452,6 +452,7 @@ UNFOLD = row(
     view=True,
     batch="dimension",
     self=lambda grad, self_size, dimension, size, step: UNFOLD_BACKWARD.apply((grad, self_size, dimension, size, step)),
+    selects=True,
 )
 UNFOLD_BACKWARD = row(
     "unfold_backward",

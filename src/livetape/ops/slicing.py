@@ -27,6 +27,7 @@ SELECT = row(
     view=True,
     batch="dim",
     self=lambda grad, self_size, dim, index: SELECT_BACKWARD.apply((grad, self_size, dim, index)),
+    selects=True,
 )
 SELECT_BACKWARD = row(
     "select_backward",
@@ -65,6 +66,7 @@ SLICE = row(
     view=True,
     batch="dim",
     self=lambda grad, self_size, dim, start, end, step: SLICE_BACKWARD.apply((grad, self_size, dim, start, end, step)),
+    selects=True,
 )
 SLICE_BACKWARD = row(
     "slice_backward",

@@ -24,6 +24,7 @@ SOFTMAX_BACKWARD = row(
         grad * (grad_output - (grad_output * output).sum(dim, keepdim=True))
         - grad_output * (grad * output).sum(dim, keepdim=True)
     ),
+    uses=lambda used, dim: used.sum(dim, keepdim=True).expand_as(used),
 )
 SOFTMAX = row(
     "softmax",
@@ -31,6 +32,7 @@ SOFTMAX = row(
     params="self dim",
     batch="dim",
     self=lambda grad, result, dim: SOFTMAX_BACKWARD.apply((grad, result, dim)),
+    uses=lambda used, dim: used.sum(dim, keepdim=True).expand_as(used),
 )
 
 LOG_SOFTMAX_BACKWARD = row(
@@ -41,6 +43,7 @@ LOG_SOFTMAX_BACKWARD = row(
     batch="dim",
     grad_output=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, keepdim=True),
     output=lambda grad, grad_output, output, dim: -(grad * output.exp()) * grad_output.sum(dim, keepdim=True),
+    uses=lambda used, dim: used.sum(dim, keepdim=True).expand_as(used),
 )
 LOG_SOFTMAX = row(
     "log_softmax",
@@ -48,6 +51,7 @@ LOG_SOFTMAX = row(
     params="self dim",
     batch="dim",
     self=lambda grad, result, dim: LOG_SOFTMAX_BACKWARD.apply((grad, result, dim)),
+    uses=lambda used, dim: used.sum(dim, keepdim=True).expand_as(used),
 )
 
 

@@ -115,6 +115,7 @@ TOPK = row(
     outputs=2,
     batch="dim",
     self=_put,
+    selects=True,
 )
 
 

@@ -53,7 +53,7 @@ def _sizes_backward(grads: Any, self_size: Any, split_sizes: Any, dim: int) -> A
     return _rejoined(grads, self_size, split_sizes, dim)
 
 
-SPLIT = row("split", _split, view=True, outputs=0, batch="dim", self=_split_backward)
+SPLIT = row("split", _split, view=True, outputs=0, batch="dim", self=_split_backward, selects=True)
 SPLIT_SIZES = row(
     "split_with_sizes",
     lambda self, split_sizes, dim: _parts(self, split_sizes, dim),
@@ -61,6 +61,7 @@ SPLIT_SIZES = row(
     outputs=0,
     batch="dim",
     self=_sizes_backward,
+    selects=True,
 )
 # The parts share memory with the whole, but are no views for the tape.
 UNSAFE_SPLIT = row("unsafe_split", _split, outputs=0, batch="dim", self=_split_backward)

@@ -63,6 +63,9 @@ def row(
     linear: bool | str = False,
     batch: Any = None,
     differs: str = "",
+    selects: bool | str = False,
+    mixes: bool = False,
+    uses: Callable[..., Any] | None = None,
     **formulas: Callable[..., Any],
 ) -> Op:
     """Declare an operation whose kernel is a function on arrays.
@@ -80,6 +83,11 @@ def row(
                tangents; "each": it is linear in each of them, the others held
     batch      how the row runs on batches, see `livetape.func._rules`
     differs    where torch's answer is wrong and `livetape.compat` chooses: the words of docs/differences.md
+    selects    some elements of the inputs may not be used: `livetape._tape.unused` follows them; "masked": because the
+               program says which, then through products of matrices as well
+    mixes      each gradient is a sum of products with another input (linear="each" implies it)
+    uses       from a tensor that is 0 where elements of the result are not used, the same for the first input; also from
+               what the formulas need. Elementwise and linear rows do without
     """
     op = Op(name, kernel, tuple(params.split()) if params else argument_names(kernel), tuple(tensors.split()))
     op.listed = listed
@@ -94,7 +102,13 @@ def row(
         LINEAR[op] = linear
     if batch is not None:
         BATCH[op] = batch
+    op.selects = bool(selects)
+    op.masks = selects == "masked"
+    op.carries = linear is True or view
+    op.mixes = mixes or linear == "each"
     op.derivative(**formulas)
+    if uses is not None:
+        op.uses = op.formula(uses, (op.tensors[0],), argument_names(uses))
     return op
 
 
@@ -109,13 +123,14 @@ def elementwise(
     analytic: bool = True,
     key: str | None = None,
     differs: str = "",
+    selects: bool = False,
     **formulas: Callable[..., Any],
 ) -> Elementwise:
     """Declare an operation on corresponding elements.
 
     promote    "same": the promoted dtype; "float": the default float for integers; "bool": bool
     params     the kernel's arguments, for a ufunc of more than two or fewer than its own
-    differs    as for `row`
+    differs, selects   as for `row`
     """
     if params is not None:
         names = tuple(params.split())
@@ -129,6 +144,7 @@ def elementwise(
     op.promotes = _PROMOTES[promote]
     op.analytic = analytic
     _register(op, node, key, differs)
+    op.selects = selects
     op.derivative(**formulas)
     return op
 
