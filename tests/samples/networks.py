@@ -383,4 +383,36 @@ _RESAMPLED = [
     ],
 ]
 
-SAMPLES: list[Sample] = [*_ACTIVATIONS, *_LOSSES, *_TABLES, *_NORMS, *_CONVOLUTIONS, *_POOLS, *_PADS, *_RESAMPLED]
+
+def _inside(*shape: int) -> Any:
+    """Places between pixels, some of them outside of the image."""
+    return np.asarray(_g.uniform(-1.3, 1.3, size=shape))
+
+
+_GRIDS = [
+    *[
+        Sample("grid_sampler_2d", "grid_sampler_2d", (_n(2, 2, 4, 3), _inside(2, 3, 2, 2), mode, padding, aligned))
+        for mode in (0, 1, 2)
+        for padding in (0, 1, 2)
+        for aligned in (False, True)
+    ],
+    *[
+        Sample("grid_sampler_3d", "grid_sampler_3d", (_n(1, 2, 3, 4, 3), _inside(1, 2, 2, 1, 3), mode, padding, False))
+        for mode in (0, 1)
+        for padding in (0, 1, 2)
+    ],
+    Sample("affine_grid_generator", "affine_grid_generator", (_n(2, 2, 3), (2, 1, 3, 2), False)),
+    Sample("affine_grid_generator", "affine_grid_generator", (_n(1, 3, 4), (1, 1, 2, 3, 2), True)),
+]
+
+SAMPLES: list[Sample] = [
+    *_GRIDS,
+    *_ACTIVATIONS,
+    *_LOSSES,
+    *_TABLES,
+    *_NORMS,
+    *_CONVOLUTIONS,
+    *_POOLS,
+    *_PADS,
+    *_RESAMPLED,
+]

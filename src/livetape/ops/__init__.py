@@ -350,6 +350,12 @@ from livetape.ops.gathering import (
     take_along_dim,
     unravel_index,
 )
+from livetape.ops.grid_sampler import (
+    affine_grid_generator,
+    grid_sampler,
+    grid_sampler_2d,
+    grid_sampler_3d,
+)
 from livetape.ops.histograms import (
     bincount,
     histc,
@@ -793,6 +799,7 @@ __all__ = [
     "addmv_",
     "addr",
     "adjoint",
+    "affine_grid_generator",
     "alias_copy",
     "all",
     "allclose",
@@ -997,6 +1004,9 @@ __all__ = [
     "gradient",
     "greater",
     "greater_equal",
+    "grid_sampler",
+    "grid_sampler_2d",
+    "grid_sampler_3d",
     "group_norm",
     "gt",
     "hamming_window",
