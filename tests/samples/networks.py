@@ -391,15 +391,21 @@ def _inside(*shape: int) -> Any:
 
 _GRIDS = [
     *[
-        Sample("grid_sampler_2d", "grid_sampler_2d", (_n(2, 2, 4, 3), _inside(2, 3, 2, 2), mode, padding, aligned))
-        for mode in (0, 1, 2)
-        for padding in (0, 1, 2)
-        for aligned in (False, True)
+        Sample("grid_sampler_2d", "grid_sampler_2d", (_n(1, 2, 3, 2), _inside(1, 2, 1, 2), mode, padding, aligned))
+        for mode, padding, aligned in (
+            (0, 0, False),
+            (0, 1, True),
+            (0, 2, False),
+            (1, 0, True),
+            (2, 1, False),
+            (2, 2, True),
+        )
     ],
     *[
-        Sample("grid_sampler_3d", "grid_sampler_3d", (_n(1, 2, 3, 4, 3), _inside(1, 2, 2, 1, 3), mode, padding, False))
-        for mode in (0, 1)
-        for padding in (0, 1, 2)
+        Sample(
+            "grid_sampler_3d", "grid_sampler_3d", (_n(1, 1, 3, 2, 2), _inside(1, 1, 2, 1, 3), mode, padding, aligned)
+        )
+        for mode, padding, aligned in ((0, 0, False), (0, 2, True), (1, 1, False))
     ],
     Sample("affine_grid_generator", "affine_grid_generator", (_n(2, 2, 3), (2, 1, 3, 2), False)),
     Sample("affine_grid_generator", "affine_grid_generator", (_n(1, 3, 4), (1, 1, 2, 3, 2), True)),
