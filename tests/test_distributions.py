@@ -72,6 +72,10 @@ def test_every_name_is_exported() -> None:
         for name in module.__all__:
             assert hasattr(module, name), name
     assert len(D.__all__) == len(set(D.__all__)) == 67
+    # without being public, these are what other libraries import
+    assert D.kl._KL_REGISTRY and D.multivariate_normal._batch_mahalanobis and D.multivariate_normal._batch_mv
+    assert D.utils._standard_normal((2,), torch.float64).shape == (2,) and D.utils._sum_rightmost
+    assert D.lowrank_multivariate_normal._batch_lowrank_logdet and D.transforms._InverseTransform
 
 
 def test_loaded_when_first_used() -> None:

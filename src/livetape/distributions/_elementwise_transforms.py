@@ -36,7 +36,7 @@ class ExpTransform(_Increasing, all_equal=True):
         return x
 
 
-def clipped_sigmoid(x: Tensor) -> Tensor:
+def _clipped_sigmoid(x: Tensor) -> Tensor:
     """The sigmoid, kept inside (0, 1)."""
     info = finfo(x.dtype)
     return ops.sigmoid(x).clamp(info.tiny, 1.0 - info.eps)
@@ -48,7 +48,7 @@ class SigmoidTransform(_Increasing, all_equal=True):
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
-        return clipped_sigmoid(x)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         info = finfo(y.dtype)

@@ -24,17 +24,17 @@ from livetape.distributions.kl import kl_divergence, register_kl
 from livetape.distributions.laplace import Laplace
 from livetape.distributions.lowrank_multivariate_normal import (
     LowRankMultivariateNormal,
-    lowrank_logdet,
-    lowrank_mahalanobis,
+    _batch_lowrank_logdet,
+    _batch_lowrank_mahalanobis,
 )
-from livetape.distributions.multivariate_normal import MultivariateNormal, batch_mahalanobis, log_diagonal
+from livetape.distributions.multivariate_normal import MultivariateNormal, _batch_mahalanobis, log_diagonal
 from livetape.distributions.normal import Normal
 from livetape.distributions.one_hot_categorical import OneHotCategorical
 from livetape.distributions.pareto import Pareto
 from livetape.distributions.poisson import Poisson
 from livetape.distributions.transformed_distribution import TransformedDistribution
 from livetape.distributions.uniform import Uniform
-from livetape.distributions.utils import euler_constant, sum_rightmost
+from livetape.distributions.utils import _sum_rightmost, euler_constant
 from livetape.ops.smooth import softplus
 
 
@@ -44,7 +44,7 @@ def _independent(p: Any, q: Any) -> Any:
     dims = p.reinterpreted_batch_ndims
     if dims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
-    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), dims)
+    return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), dims)
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
@@ -67,7 +67,7 @@ def _exponential_family(p: Any, q: Any) -> Any:
     others = q._natural_params
     result = q._log_normalizer(*others) - normalizer
     for param, other, mean in zip(params, others, means):
-        result = result - sum_rightmost((other - param) * mean, len(q.event_shape))
+        result = result - _sum_rightmost((other - param) * mean, len(q.event_shape))
     return result
 
 
@@ -239,7 +239,7 @@ def _full_full(p: Any, q: Any) -> Any:
     half_logs = log_diagonal(q_factor) - log_diagonal(p_factor)
     wide_q, wide_p = _together(q_factor.shape[:-2], p_factor.shape[:-2], q_factor, p_factor)
     trace = _trace_square(linalg.solve_triangular(wide_q, wide_p, upper=False))
-    square = batch_mahalanobis(q_factor, q.loc - p.loc)
+    square = _batch_mahalanobis(q_factor, q.loc - p.loc)
     return half_logs + 0.5 * (trace + square - p.event_shape[0])
 
 
@@ -248,8 +248,10 @@ def _low_low(p: Any, q: Any) -> Any:
     _need_same_event(p, q, "Low Rank ")
     p_factor, p_diag, p_capacitance = _low_rank_of(p)
     q_factor, q_diag, q_capacitance = _low_rank_of(q)
-    logs = lowrank_logdet(q_factor, q_diag, q_capacitance) - lowrank_logdet(p_factor, p_diag, p_capacitance)
-    square = lowrank_mahalanobis(q_factor, q_diag, q.loc - p.loc, q_capacitance)
+    logs = _batch_lowrank_logdet(q_factor, q_diag, q_capacitance) - _batch_lowrank_logdet(
+        p_factor, p_diag, p_capacitance
+    )
+    square = _batch_lowrank_mahalanobis(q_factor, q_diag, q.loc - p.loc, q_capacitance)
     # The trace of q's inverse times p's covariance: the Woodbury identity, times a diagonal and factors.
     solved = linalg.solve_triangular(q_capacitance, q_factor.mT / q_diag.unsqueeze(-2), upper=False)
     trace = (
@@ -266,8 +268,8 @@ def _full_low(p: Any, q: Any) -> Any:
     _need_same_event(p, q, "(Low Rank) ")
     p_factor = p._unbroadcasted_scale_tril
     q_factor, q_diag, q_capacitance = _low_rank_of(q)
-    logs = lowrank_logdet(q_factor, q_diag, q_capacitance) - 2 * log_diagonal(p_factor)
-    square = lowrank_mahalanobis(q_factor, q_diag, q.loc - p.loc, q_capacitance)
+    logs = _batch_lowrank_logdet(q_factor, q_diag, q_capacitance) - 2 * log_diagonal(p_factor)
+    square = _batch_lowrank_mahalanobis(q_factor, q_diag, q.loc - p.loc, q_capacitance)
     solved = linalg.solve_triangular(q_capacitance, q_factor.mT / q_diag.unsqueeze(-2), upper=False)
     trace = _trace_square(p_factor * q_diag.rsqrt().unsqueeze(-1)) - _trace_square(solved.matmul(p_factor))
     return 0.5 * (logs + trace + square - p.event_shape[0])
@@ -278,8 +280,8 @@ def _low_full(p: Any, q: Any) -> Any:
     _need_same_event(p, q, "(Low Rank) ")
     p_factor, p_diag, p_capacitance = _low_rank_of(p)
     q_factor = q._unbroadcasted_scale_tril
-    logs = 2 * log_diagonal(q_factor) - lowrank_logdet(p_factor, p_diag, p_capacitance)
-    square = batch_mahalanobis(q_factor, q.loc - p.loc)
+    logs = 2 * log_diagonal(q_factor) - _batch_lowrank_logdet(p_factor, p_diag, p_capacitance)
+    square = _batch_mahalanobis(q_factor, q.loc - p.loc)
     wide_q, wide_p, roots = _together(
         q_factor.shape[:-2], p_factor.shape[:-2], q_factor, p_factor, ops.diag_embed(p_diag.sqrt())
     )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from livetape import ops
 from livetape.distributions import constraints
-from livetape.distributions.utils import lazy_property, sum_rightmost
+from livetape.distributions.utils import _sum_rightmost, lazy_property
 from livetape.size import Size
 from livetape.tensor import Tensor
 
@@ -251,7 +251,7 @@ class ComposeTransform(Transform):
         for place, part in enumerate(self.parts):
             image = y if place == last else part(x)
             inner = part.domain.event_dim
-            term = sum_rightmost(part.log_abs_det_jacobian(x, image), dims - inner)
+            term = _sum_rightmost(part.log_abs_det_jacobian(x, image), dims - inner)
             total = term if total is None else total + term
             dims += part.codomain.event_dim - inner
             x = image
@@ -312,7 +312,7 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"

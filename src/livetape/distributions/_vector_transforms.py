@@ -8,9 +8,9 @@ from typing import Any
 
 from livetape import linalg, ops
 from livetape.distributions import constraints
-from livetape.distributions._elementwise_transforms import clipped_sigmoid
+from livetape.distributions._elementwise_transforms import _clipped_sigmoid
 from livetape.distributions._transform import SHORT, Transform
-from livetape.distributions.utils import finfo, lazy_property, sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
+from livetape.distributions.utils import _sum_rightmost, finfo, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
 from livetape.ops.padding import pad
 from livetape.ops.smooth import logsigmoid, softplus
 from livetape.size import Size
@@ -59,7 +59,7 @@ class StickBreakingTransform(Transform, all_equal=True):
         return count + 1 - like.new_ones(count).cumsum(-1)
 
     def _call(self, x: Tensor) -> Tensor:
-        fraction = clipped_sigmoid(x - self._pieces(x, x.shape[-1]).log())
+        fraction = _clipped_sigmoid(x - self._pieces(x, x.shape[-1]).log())
         left = (1 - fraction).cumprod(-1)
         return pad(fraction, [0, 1], value=1) * pad(left, [1, 0], value=1)
 
@@ -245,7 +245,9 @@ class CatTransform(_Several):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         dims = self.event_dim
-        terms = [sum_rightmost(term, max(dims - t.event_dim, 0)) for t, term in zip(self.transforms, self._terms(x, y))]
+        terms = [
+            _sum_rightmost(term, max(dims - t.event_dim, 0)) for t, term in zip(self.transforms, self._terms(x, y))
+        ]
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         return ops.cat(terms, dim + dims) if dim + dims < 0 else sum(terms[1:], terms[0])
 

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from livetape.distributions import constraints
 from livetape.distributions.distribution import Distribution, Shape
-from livetape.distributions.utils import sum_rightmost
+from livetape.distributions.utils import _sum_rightmost
 from livetape.size import SCALAR, Size
 from livetape.tensor import Tensor
 
@@ -82,10 +82,10 @@ class Independent(Distribution, Generic[D]):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
-        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:

@@ -17,8 +17,8 @@ __all__ = ["kl_divergence", "register_kl"]
 Formula = Callable[[Any, Any], Any]
 Pair = tuple[type, type]
 
-_registered: dict[Pair, Formula] = {}
-_found: dict[Pair, Formula | None] = {}  # by the types that were asked for
+_KL_REGISTRY: dict[Pair, Formula] = {}
+_KL_MEMOIZE: dict[Pair, Formula | None] = {}  # by the types that were asked for
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
@@ -31,8 +31,8 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
             raise TypeError(f"Expected type_{name} to be a Distribution subclass but got {kind}")
 
     def register(formula: Formula) -> Formula:
-        _registered[type_p, type_q] = formula
-        _found.clear()
+        _KL_REGISTRY[type_p, type_q] = formula
+        _KL_MEMOIZE.clear()
         return formula
 
     return register
@@ -51,19 +51,19 @@ def _closest(pairs: list[Pair]) -> Pair:
 
 
 def _look_up(type_p: type, type_q: type) -> Formula | None:
-    fitting = [(p, q) for p, q in _registered if issubclass(type_p, p) and issubclass(type_q, q)]
+    fitting = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
     if not fitting:
         return None
     left = _closest(fitting)
     q, p = _closest([(q, p) for p, q in fitting])
-    if _registered[left] is not _registered[p, q]:
+    if _KL_REGISTRY[left] is not _KL_REGISTRY[p, q]:
         warnings.warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). "
             f"Please register_kl({left[0].__name__}, {q.__name__})",
             RuntimeWarning,
             stacklevel=3,
         )
-    return _registered[left]
+    return _KL_REGISTRY[left]
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
@@ -76,9 +76,9 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     tensor(0.5000)
     """
     key = type(p), type(q)
-    if key not in _found:
-        _found[key] = _look_up(*key)
-    formula = _found[key]
+    if key not in _KL_MEMOIZE:
+        _KL_MEMOIZE[key] = _look_up(*key)
+    formula = _KL_MEMOIZE[key]
     if formula is None:
         raise NotImplementedError(
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"

@@ -8,8 +8,8 @@ from livetape import linalg, ops
 from livetape._tape.tensor import shape_of
 from livetape.distributions import constraints
 from livetape.distributions.distribution import Distribution, Shape
-from livetape.distributions.multivariate_normal import batch_mahalanobis, batch_mv, log_diagonal
-from livetape.distributions.utils import lazy_property, standard_normal
+from livetape.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv, log_diagonal
+from livetape.distributions.utils import _standard_normal, lazy_property
 from livetape.size import SCALAR
 from livetape.tensor import Tensor
 
@@ -24,20 +24,20 @@ def _plus_identity(matrix: Tensor) -> Tensor:
     return matrix
 
 
-def capacitance_tril(factor: Tensor, diagonal: Tensor) -> Tensor:
+def _batch_capacitance_tril(factor: Tensor, diagonal: Tensor) -> Tensor:
     """The Cholesky factor of I + W^T D^-1 W, which the determinant and the inverse of W W^T + D follow from."""
     return linalg.cholesky(_plus_identity(ops.matmul(factor.mT / diagonal.unsqueeze(-2), factor)))
 
 
-def lowrank_logdet(factor: Tensor, diagonal: Tensor, capacitance: Tensor) -> Tensor:
+def _batch_lowrank_logdet(factor: Tensor, diagonal: Tensor, capacitance: Tensor) -> Tensor:
     """log det (W W^T + D), by the matrix determinant lemma."""
     return 2 * log_diagonal(capacitance) + diagonal.log().sum(-1)
 
 
-def lowrank_mahalanobis(factor: Tensor, diagonal: Tensor, x: Tensor, capacitance: Tensor) -> Tensor:
+def _batch_lowrank_mahalanobis(factor: Tensor, diagonal: Tensor, x: Tensor, capacitance: Tensor) -> Tensor:
     """x^T (W W^T + D)^-1 x, by the Woodbury identity."""
-    projected = batch_mv(factor.mT / diagonal.unsqueeze(-2), x)
-    return (x.pow(2) / diagonal).sum(-1) - batch_mahalanobis(capacitance, projected)
+    projected = _batch_mv(factor.mT / diagonal.unsqueeze(-2), x)
+    return (x.pow(2) / diagonal).sum(-1) - _batch_mahalanobis(capacitance, projected)
 
 
 class LowRankMultivariateNormal(Distribution):
@@ -83,7 +83,7 @@ class LowRankMultivariateNormal(Distribution):
         self.loc, self.cov_diag = wide[..., 0], diagonal[..., 0]
         self._unbroadcasted_cov_factor = cov_factor
         self._unbroadcasted_cov_diag = cov_diag
-        self._capacitance_tril = capacitance_tril(cov_factor, cov_diag)
+        self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
         super().__init__(shape_of(self.loc)[:-1], event, validate_args=validate_args)
 
     @property
@@ -130,19 +130,19 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, sample_shape: Shape = SCALAR) -> Tensor:
         factor, diagonal = self._low_rank
         shape = self._extended_shape(sample_shape)
-        shared = standard_normal(shape[:-1] + shape_of(self.cov_factor)[-1:], self.loc)
-        own = standard_normal(shape, self.loc)
-        return self.loc + batch_mv(factor, shared) + diagonal.sqrt() * own
+        shared = _standard_normal(shape[:-1] + shape_of(self.cov_factor)[-1:], self.loc.dtype)
+        own = _standard_normal(shape, self.loc.dtype)
+        return self.loc + _batch_mv(factor, shared) + diagonal.sqrt() * own
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         factor, diagonal = self._low_rank
-        square = lowrank_mahalanobis(factor, diagonal, value - self.loc, self._capacitance_tril)
-        log_det = lowrank_logdet(factor, diagonal, self._capacitance_tril)
+        square = _batch_lowrank_mahalanobis(factor, diagonal, value - self.loc, self._capacitance_tril)
+        log_det = _batch_lowrank_logdet(factor, diagonal, self._capacitance_tril)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + log_det + square)
 
     def entropy(self) -> Tensor:
-        log_det = lowrank_logdet(*self._low_rank, self._capacitance_tril)
+        log_det = _batch_lowrank_logdet(*self._low_rank, self._capacitance_tril)
         entropy = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + log_det)
         return entropy.expand(self._batch_shape) if self._batch_shape else entropy

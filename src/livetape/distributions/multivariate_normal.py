@@ -9,14 +9,14 @@ from livetape import linalg, ops
 from livetape._tape.tensor import shape_of
 from livetape.distributions import constraints
 from livetape.distributions.distribution import Distribution, Shape
-from livetape.distributions.utils import lazy_property, standard_normal
+from livetape.distributions.utils import _standard_normal, lazy_property
 from livetape.size import SCALAR, Size
 from livetape.tensor import Tensor
 
 __all__ = ["MultivariateNormal"]
 
 
-def batch_mv(matrix: Tensor, vector: Tensor) -> Tensor:
+def _batch_mv(matrix: Tensor, vector: Tensor) -> Tensor:
     """Matrices times vectors, both batches that broadcast."""
     return ops.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
 
@@ -26,7 +26,7 @@ def log_diagonal(matrix: Tensor) -> Tensor:
     return matrix.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
+def _batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
     """x^T (L L^T)^-1 x for a batch of factors L and a batch of vectors, which has at least the factors' dimensions.
 
     One triangular system is solved for each factor, with all its vectors as right-hand sides: a dimension of vectors
@@ -50,7 +50,7 @@ def batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
     return square.t().reshape(apart.shape[:-1]).permute(back).reshape(outer)
 
 
-def precision_to_scale_tril(precision: Tensor) -> Tensor:
+def _precision_to_scale_tril(precision: Tensor) -> Tensor:
     """The lower Cholesky factor of a precision matrix's inverse, without inverting it."""
     flipped = linalg.cholesky(ops.flip(precision, (-2, -1)))
     upper = ops.flip(flipped, (-2, -1)).transpose(-2, -1)
@@ -68,7 +68,7 @@ def factor_of(name: str, matrix: Tensor) -> Tensor:
     """The lower Cholesky factor of the covariance that a given matrix says."""
     if name == "scale_tril":
         return matrix
-    return linalg.cholesky(matrix) if name == "covariance_matrix" else precision_to_scale_tril(matrix)
+    return linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
 
 
 class MultivariateNormal(Distribution):
@@ -153,13 +153,13 @@ class MultivariateNormal(Distribution):
         return self._batched(self._unbroadcasted_scale_tril.pow(2).sum(-1), 1)
 
     def rsample(self, sample_shape: Shape = SCALAR) -> Tensor:
-        noise = standard_normal(self._extended_shape(sample_shape), self.loc)
-        return self.loc + batch_mv(self._unbroadcasted_scale_tril, noise)
+        noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        square = batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
+        square = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         half_log_det = log_diagonal(self._unbroadcasted_scale_tril)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + square) - half_log_det
 

@@ -11,7 +11,7 @@ from livetape._tape.tensor import shape_of
 from livetape.distributions import constraints
 from livetape.distributions.distribution import Shape
 from livetape.distributions.exp_family import ExponentialFamily
-from livetape.distributions.utils import Value, broadcast_all, expanded, standard_normal
+from livetape.distributions.utils import Value, _standard_normal, broadcast_all, expanded
 from livetape.size import SCALAR
 from livetape.tensor import Tensor
 
@@ -64,7 +64,7 @@ class Normal(ExponentialFamily):
             set_grad(before)
 
     def rsample(self, sample_shape: Shape = SCALAR) -> Tensor:
-        noise = standard_normal(self._extended_shape(sample_shape), self.loc)
+        noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype)
         return self.loc + noise * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:

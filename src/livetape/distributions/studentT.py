@@ -9,7 +9,7 @@ from livetape._tape.tensor import shape_of
 from livetape.distributions import constraints
 from livetape.distributions.chi2 import Chi2
 from livetape.distributions.distribution import Distribution, Shape
-from livetape.distributions.utils import Value, broadcast_all, standard_normal
+from livetape.distributions.utils import Value, _standard_normal, broadcast_all
 from livetape.size import SCALAR
 from livetape.tensor import Tensor
 
@@ -52,7 +52,7 @@ class StudentT(Distribution):
         return variance
 
     def rsample(self, sample_shape: Shape = SCALAR) -> Tensor:
-        x = standard_normal(self._extended_shape(sample_shape), self.df)
+        x = _standard_normal(self._extended_shape(sample_shape), self.df.dtype)
         z = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (x * ops.rsqrt(z / self.df))
 

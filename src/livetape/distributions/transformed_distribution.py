@@ -12,7 +12,7 @@ from livetape.distributions._transform import widened
 from livetape.distributions.distribution import Distribution, Shape
 from livetape.distributions.independent import Independent
 from livetape.distributions.transforms import ComposeTransform, Transform
-from livetape.distributions.utils import sum_rightmost
+from livetape.distributions.utils import _sum_rightmost
 from livetape.size import SCALAR, Size
 from livetape.tensor import Tensor
 
@@ -105,9 +105,9 @@ class TransformedDistribution(Distribution):
             x = transform.inv(y)
             inner = transform.domain.event_dim
             dims += inner - transform.codomain.event_dim
-            log_prob = log_prob - sum_rightmost(transform.log_abs_det_jacobian(x, y), dims - inner)
+            log_prob = log_prob - _sum_rightmost(transform.log_abs_det_jacobian(x, y), dims - inner)
             y = x
-        return log_prob + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
+        return log_prob + _sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
 
     def _monotonize_cdf(self, value: Any) -> Any:
         """A probability, or where the transforms turn the line around, 1 less it."""

@@ -8,7 +8,7 @@ tensor(0.)
 
 from __future__ import annotations
 
-from livetape.distributions._elementwise_transforms import (
+from livetape.distributions._elementwise_transforms import (  # noqa: F401
     AbsTransform,
     AffineTransform,
     CumulativeDistributionTransform,
@@ -17,12 +17,14 @@ from livetape.distributions._elementwise_transforms import (
     SigmoidTransform,
     SoftplusTransform,
     TanhTransform,
+    _clipped_sigmoid,
 )
-from livetape.distributions._transform import (
+from livetape.distributions._transform import (  # noqa: F401
     ComposeTransform,
     IndependentTransform,
     ReshapeTransform,
     Transform,
+    _InverseTransform,
     identity_transform,
 )
 from livetape.distributions._vector_transforms import (

@@ -89,7 +89,7 @@ def all_true(valid: Any) -> bool:
     return bool(array.size == 0 or array.min())
 
 
-def sum_rightmost(value: Any, dims: int) -> Any:
+def _sum_rightmost(value: Any, dims: int) -> Any:
     """The sum over the last ``dims`` dimensions."""
     if not dims:
         return value
@@ -103,9 +103,9 @@ def expanded(tensor: Tensor, shape: Size) -> Tensor:
     return tensor if shape_of(tensor) == shape else tensor.expand(shape)
 
 
-def standard_normal(shape: Size, like: Any) -> Any:
-    """Standard normals of a shape, of another tensor's dtype."""
-    return ops.randn(shape, dtype=like.dtype)
+def _standard_normal(shape: Any, dtype: Any, device: Any = None) -> Tensor:
+    """Standard normals of a shape and dtype."""
+    return ops.randn(shape, dtype=dtype, device=device)
 
 
 def uniform(shape: Size, like: Any) -> Any:
