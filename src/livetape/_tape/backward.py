@@ -404,7 +404,9 @@ class Task:
                     run_node_hooks(extras.node_hooks, [], [grad])
                 if extras.accumulate_hooks is not None:
                     for hook in list(extras.accumulate_hooks.values()):
-                        hook(leaf)
+                        given = hook(leaf)
+                        if given is not None and not isinstance(given, TensorBase):
+                            raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
 
 
 def is_exclusive(

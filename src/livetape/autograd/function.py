@@ -146,6 +146,14 @@ class FunctionCtx(GradNode):
 
     __repr__ = object.__repr__
 
+    def __call__(self, *grads: Any, **keywords: Any) -> Any:
+        raise TypeError(f"'{type(self).__name__}' object is not callable")
+
+    def apply(self, *grads: Any) -> Any:
+        """What ``backward`` gives for the gradients of the outputs."""
+        cls = self._forward_cls
+        return (cls.backward if cls.vjp is Function.vjp else cls.vjp)(self, *grads)
+
     def _unpacked(self, i: int) -> Any:
         kept = self._kept[i]  # type: ignore[index]
         if isinstance(kept, Packed):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.backward import accumulate_grad
 from livetape._tape.explain import noted
 from livetape._tape.saved import INPUT, RESULT, SIZE, Packed, RelayBase, Saved, packed, relays
 from livetape._tape.tensor import Edge, Node, TensorBase, node_extras, tensor_extras, wrap
@@ -24,6 +25,32 @@ class GradNode(Node):
     def name(self) -> str:
         """The name of the operation that this node reverses."""
         return type(self).__name__
+
+    def __call__(self, *grads: Any, **keywords: Any) -> Any:
+        """The gradients of the inputs for those of the outputs, as the formulas give them; no hook is called."""
+        if keywords:
+            raise TypeError("keyword arguments are not supported")
+        extras = self._extras
+        count = 1 if extras is None or extras.outputs is None else len(extras.outputs)
+        if len(grads) != count:
+            raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
+        for at, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, TensorBase):
+                raise TypeError(f"argument {at} is not a Variable")
+        found = self._called(list(grads))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _called(self, grads: list[Any]) -> list[Any]:
+        wanted = [edge is not None for edge in self._edges]
+        if all(g is None for g in grads):
+            found: list[Any] = [None] * len(wanted)
+        elif self._op is None:
+            found = self._run(grads, wanted)
+        else:
+            found = self._op.backward(self, grads, wanted)
+        if self._op is None or self._op.listed:
+            return found
+        return [g for g, formula in zip(found, self._op.of_input) if formula is not None]
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -217,6 +244,11 @@ class AccumulateGrad(GradNode):
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
+
+    def _called(self, grads: list[Any]) -> list[Any]:
+        if grads[0] is not None:
+            accumulate_grad(self.variable, grads[0], False, False)
+        return []
 
     def register_hook(self, fn: Any) -> RemovableHandle:
         extras = tensor_extras(self.variable)
