@@ -37,7 +37,17 @@ HALF = (np.float16, ml_dtypes.bfloat16)
 OWN = {"set_twin", "isa", "use_isa", "get_num_threads", "set_num_threads", "use_winograd"} | {
     "buffers_" + name for name in ("start", "info", "limit", "trim", "empty")
 }  # what has no twin
-DRAWS = {"units", "normals", "serial_normals", "gammas", "poissons", "first_arrivals", "coins"}  # test_native_draws.py
+DRAWS = {
+    "units",
+    "normals",
+    "serial_normals",
+    "gammas",
+    "poissons",
+    "first_arrivals",
+    "coins",
+    "gamma_slopes",
+    "beta_slopes",
+}  # test_native_draws.py
 
 
 @pytest.fixture(params=["baseline", "v3", "v4"], autouse=True)

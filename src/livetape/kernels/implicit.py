@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from livetape.kernels.draws import F4, F8, not_implemented
+from livetape.kernels.compiled import native
+from livetape.kernels.draws import F4, F8, not_implemented, plain
 from livetape.kernels.special import scipy_function
 
 # torch compares with constants in single precision.
@@ -81,7 +82,8 @@ def _flat(label: str, *arrays: np.ndarray) -> tuple[list[np.ndarray], tuple[int,
         if array.dtype != dtype:
             name = {F4: "Float", F8: "Double"}
             raise RuntimeError(f"Found dtype {name.get(array.dtype, array.dtype.name)} but expected {name[dtype]}")
-    together = np.broadcast_arrays(*arrays)
+    same = all(array.shape == arrays[0].shape for array in arrays)
+    together = arrays if same else np.broadcast_arrays(*arrays)
     return [array.reshape(-1) for array in together], together[0].shape, dtype
 
 
@@ -117,6 +119,10 @@ def _psi(x: np.ndarray) -> np.ndarray:
 def standard_gamma_grad(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
     """``torch._standard_gamma_grad``: dx/dalpha of a gamma sample ``x`` of shape ``alpha`` and scale 1."""
     (alpha, x), shape, dtype = _flat("_standard_gamma_grad_cpu", alpha, x)
+    if native is not None:
+        out = np.empty(shape, dtype)
+        native.gamma_slopes(plain(alpha), plain(x), out.reshape(-1), _GAMMA_FIT)
+        return out
     alpha, x = alpha.astype(F8), x.astype(F8)
     large = alpha > 8
     regions = [
@@ -179,6 +185,10 @@ def _horner(at: np.ndarray, coefficients: Any) -> np.ndarray:
 def dirichlet_grad(x: np.ndarray, alpha: np.ndarray, total: np.ndarray) -> np.ndarray:
     """``torch._dirichlet_grad``: dx/dalpha / (1 - x) of a beta sample ``x`` of alpha and total - alpha."""
     (x, alpha, total), shape, dtype = _flat("_dirichlet_grad_cpu", x, alpha, total)
+    if native is not None:
+        out = np.empty(shape, dtype)
+        native.beta_slopes(plain(x), plain(alpha), plain(total), out.reshape(-1), _BETA_FIT)
+        return out
     beta, border = total - alpha, total * x * (1 - x)
     regions = [
         ((x <= 0.5) & (border < 2.5), _beta_near_0),

@@ -330,6 +330,8 @@ PyMethodDef draw_methods[] = {
     FAST("poissons", poissons, "poissons(capsule, rates, out): counts; whether it could be"),
     FAST("first_arrivals", first_arrivals, "first_arrivals(capsule, weights, out): a place in each row; whether it could be"),
     FAST("coins", coins, "coins(capsule, chances, out): ones and zeros; whether it could be"),
+    FAST("gamma_slopes", gamma_slopes, "gamma_slopes(alpha, x, out, fit): dx/dalpha of gamma samples"),
+    FAST("beta_slopes", beta_slopes, "beta_slopes(x, alpha, total, out, fit): dx/dalpha / (1 - x) of beta samples"),
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace native

@@ -1,6 +1,9 @@
-// The loop of random numbers that is compiled once for each instruction set; see draws.cpp.
+// The loop of random numbers that is compiled once for each instruction set, see draws.cpp, and how some of these numbers
+// move with their parameters, see implicit.cpp.
 
 #pragma once
+
+#include <Python.h>
 
 #include <cstdint>
 
@@ -12,5 +15,8 @@ struct DrawLoops {
 };
 
 const DrawLoops& draw_loops();
+
+PyObject* gamma_slopes(PyObject*, PyObject* const* args, Py_ssize_t count);
+PyObject* beta_slopes(PyObject*, PyObject* const* args, Py_ssize_t count);
 
 }  // namespace native
