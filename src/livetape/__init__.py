@@ -111,19 +111,23 @@ buffers.start()
 
 # Loaded when first used, so that importing livetape is quick: packages, and single names from them.
 _PACKAGES = {
+    "accelerator",
     "amp",
     "backends",
+    "compiler",
     "cpu",
     "cuda",
     "distributed",
     "distributions",
     "fft",
     "func",
+    "futures",
     "hub",
     "inspect",
     "jit",
     "linalg",
     "masked",
+    "mps",
     "multiprocessing",
     "nn",
     "optim",
@@ -136,6 +140,7 @@ _PACKAGES = {
     "testing",
     "types",
     "utils",
+    "xpu",
 }
 _NAMES = {
     "save": "serialization",

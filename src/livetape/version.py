@@ -12,4 +12,5 @@ debug = False
 cuda: str | None = None
 hip: str | None = None
 xpu: str | None = None
+rocm: str | None = None
 git_version: str | None = None

@@ -6,7 +6,7 @@ from typing import Any
 
 from livetape.nn.modules.module import Module
 
-__all__ = ["DataParallel", "data_parallel"]
+__all__ = ["DataParallel", "data_parallel", "parallel_apply"]
 
 
 class DataParallel(Module):
@@ -33,3 +33,14 @@ def data_parallel(
     if not isinstance(inputs, tuple):
         inputs = (inputs,) if inputs is not None else ()
     return module(*inputs, **(module_kwargs or {}))
+
+
+def parallel_apply(modules: Any, inputs: Any, kwargs_tup: Any = None, devices: Any = None) -> list[Any]:
+    """The results of the modules, each for its inputs, one after another."""
+    if len(modules) != len(inputs):
+        raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}")
+    options = [{} for _ in modules] if kwargs_tup is None else kwargs_tup
+    return [
+        module(*(given if isinstance(given, (list, tuple)) else (given,)), **kwargs)
+        for module, given, kwargs in zip(modules, inputs, options)
+    ]
