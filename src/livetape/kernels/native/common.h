@@ -30,6 +30,8 @@ extern PyMethodDef norm_methods[];
 extern const Twin norm_twins[];
 extern PyMethodDef pool_methods[];
 extern const Twin pool_twins[];
+extern PyMethodDef rnn_methods[];
+extern const Twin rnn_twins[];
 bool add_boundary(PyObject* module);  // the class Boundary
 bool start_small();  // takes what it needs of NumPy; false with an exception set
 

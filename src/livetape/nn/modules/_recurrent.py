@@ -15,6 +15,7 @@ from livetape._tape.modes import is_recording, is_transformed
 from livetape._tape.tensor import from_array
 from livetape.autograd.function import Function
 from livetape.autograd.grad_mode import enable_grad
+from livetape.kernels import recurrent as kernels
 from livetape.tensor import Tensor
 
 Array = Any
@@ -96,11 +97,6 @@ def _weight_gradient(by_gates: Array, x: Array) -> Array:
     return np.matmul(by_gates.reshape(-1, by_gates.shape[-1]).T, x.reshape(-1, x.shape[-1]))
 
 
-def _before(h0: Array, hs: Array) -> Array:
-    """The states before each step."""
-    return np.concatenate([h0[None], hs[:-1]])
-
-
 class _Layer(Function):
     """What the three layers share: the bookkeeping of inputs, directions and gradients."""
 
@@ -156,11 +152,8 @@ class _Layer(Function):
     ) -> tuple[Any, ...]:
         """All gradients, from those of the gates (by their input part and by their state part)."""
         need = ctx.needs_input_grad
-        dx = np.matmul(by_input.reshape(-1, by_input.shape[-1]), w_ih).reshape(x.shape) if need[0] else None
-        if dx is not None and ctx.reverse:
-            dx = dx[::-1]
         found = (
-            dx,
+            np.matmul(by_input.reshape(-1, by_input.shape[-1]), w_ih).reshape(x.shape) if need[0] else None,
             dh if need[1] else None,
             dc if need[2] else None,
             _weight_gradient(by_input, x) if need[3] else None,
@@ -175,6 +168,12 @@ def _arrays(ctx: Any, *tensors: Any) -> list[Any]:
     return [None if t is None else t.array for t in tensors]
 
 
+def _copies(reverse: bool, *states: Array) -> tuple[Tensor, ...]:
+    """The output, and the last of each kind of states: what is kept must not change with them."""
+    last = [from_array(s[0 if reverse else -1].copy()) for s in states]
+    return from_array(kernels.after(states[0], reverse).copy()), *last
+
+
 class LSTMLayer(_Layer):
     """An LSTM layer: gates in the order input, forget, cell, output."""
 
@@ -185,69 +184,21 @@ class LSTMLayer(_Layer):
         ctx.save_for_backward(x, h, c, w_ih, w_hh, b_ih, b_hh)
         ctx.reverse = reverse
         X, H, C, Wi, Wh, bi, bh = _arrays(ctx, x, h, c, w_ih, w_hh, b_ih, b_hh)
-        if reverse:
-            X = X[::-1]
-        size, kind = H.shape[1], X.dtype
-        # The logistic function is (1 + tanh(x / 2)) / 2: halving the rows of its gates lets one tanh serve all four.
-        half = np.ones(4 * size, kind)
-        half[: 2 * size] = half[3 * size :] = 0.5
-        shift = np.where(half == 0.5, kind.type(0.5), kind.type(0))
-        gates = _products(X, Wi * half[:, None])
-        if bi is not None:
-            gates += (bi + bh) * half
-        step_weight = (Wh * half[:, None]).T
-        steps, batch = X.shape[:2]
-        hs, cs = np.empty((steps, batch, size), kind), np.empty((steps, batch, size), kind)
-        squashed = np.empty((steps, batch, size), kind)
-        part, held = np.empty((batch, 4 * size), kind), np.empty((batch, size), kind)
-        now_h, now_c = H, C
-        for gate, next_h, next_c, tanh_c in zip(gates, hs, cs, squashed):
-            np.matmul(now_h, step_weight, part)
-            np.add(gate, part, gate)
-            np.tanh(gate, gate)
-            np.multiply(gate, half, gate)
-            np.add(gate, shift, gate)
-            np.multiply(gate[:, size : 2 * size], now_c, next_c)
-            np.multiply(gate[:, :size], gate[:, 2 * size : 3 * size], held)
-            np.add(next_c, held, next_c)
-            np.tanh(next_c, tanh_c)
-            np.multiply(gate[:, 3 * size :], tanh_c, next_h)
-            now_h, now_c = next_h, next_c
-        ctx.kept = (gates, hs, cs, squashed)
-        out = hs[::-1] if reverse else hs
-        return from_array(np.ascontiguousarray(out)), from_array(now_h.copy()), from_array(now_c.copy())
+        gates = _products(X, Wi)
+        states, cells, squashed = kernels.lstm_steps(gates, None if bi is None else bi + bh, H, C, Wh, reverse)
+        ctx.kept = (gates, states, cells, squashed)
+        return _copies(reverse, states, cells)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         if is_recording() or is_transformed():
             return LSTMLayer.differentiable(ctx, grads)
-        X, H, C, Wi, Wh = _arrays(ctx, *ctx.saved_tensors[:5])
-        gates, hs, cs, squashed = ctx.kept
+        saved = ctx.saved_tensors
+        X, Wi, Wh = _arrays(ctx, saved[0], saved[3], saved[4])
+        gates, states, cells, squashed = ctx.kept
         by_out, dh, dc = _arrays(ctx, *grads)
-        if ctx.reverse:
-            X, by_out = X[::-1], by_out[::-1]
-        steps, batch, size = hs.shape
-        i, f, g, o = (gates[:, :, k * size : (k + 1) * size] for k in range(4))
-        # What the gradient of the cell state is multiplied with to give those of three gates, and what that of the
-        # output is multiplied with to give those of the output gate and of the cell state.
-        to_gates = np.empty((steps, batch, 3, size), gates.dtype)
-        np.multiply(g, i - i * i, to_gates[:, :, 0])
-        np.multiply(_before(C, cs), f - f * f, to_gates[:, :, 1])
-        np.multiply(i, 1 - g * g, to_gates[:, :, 2])
-        to_output = squashed * (o - o * o)
-        to_cell = o * (1 - squashed * squashed)
-        by_gates = np.empty((steps, batch, 4, size), gates.dtype)
-        dh, dc = dh.copy(), dc.copy()
-        for t in range(steps - 1, -1, -1):
-            np.add(dh, by_out[t], dh)
-            np.add(dc, dh * to_cell[t], dc)
-            now = by_gates[t]
-            np.multiply(dc[:, None], to_gates[t], now[:, :3])
-            np.multiply(dh, to_output[t], now[:, 3])
-            dh = np.matmul(now.reshape(batch, 4 * size), Wh)
-            np.multiply(dc, f[t], dc)
-        by_gates = by_gates.reshape(steps, batch, 4 * size)
-        return _Layer.collect(ctx, X, _before(H, hs), Wi, by_gates, by_gates, dh, dc)
+        by_gates, dh, dc = kernels.lstm_steps_backward(by_out, dh, dc, gates, cells, squashed, Wh, ctx.reverse)
+        return _Layer.collect(ctx, X, kernels.before(states, ctx.reverse), Wi, by_gates, by_gates, dh, dc)
 
 
 class GRULayer(_Layer):
@@ -260,65 +211,21 @@ class GRULayer(_Layer):
         ctx.save_for_backward(x, h, c, w_ih, w_hh, b_ih, b_hh)
         ctx.reverse = reverse
         X, H, Wi, Wh, bi, bh = _arrays(ctx, x, h, w_ih, w_hh, b_ih, b_hh)
-        if reverse:
-            X = X[::-1]
-        size, kind = H.shape[1], X.dtype
         gates = _products(X, Wi)
-        if bi is not None:
-            gates += bi
-        steps, batch = X.shape[:2]
-        hs, state_parts = np.empty((steps, batch, size), kind), np.empty((steps, batch, 3 * size), kind)
-        half, held = kind.type(0.5), np.empty((batch, size), kind)
-        now = H
-        for gate, part, after in zip(gates, state_parts, hs):
-            np.matmul(now, Wh.T, part)
-            if bh is not None:
-                np.add(part, bh, part)
-            both, new = gate[:, : 2 * size], gate[:, 2 * size :]
-            np.add(both, part[:, : 2 * size], both)
-            np.multiply(both, half, both)
-            np.tanh(both, both)
-            np.multiply(both, half, both)
-            np.add(both, half, both)
-            np.multiply(gate[:, :size], part[:, 2 * size :], held)
-            np.add(new, held, new)
-            np.tanh(new, new)
-            np.subtract(now, new, after)
-            np.multiply(after, gate[:, size : 2 * size], after)
-            np.add(after, new, after)
-            now = after
-        ctx.kept = (gates, hs, np.ascontiguousarray(state_parts[:, :, 2 * size :]))
-        return from_array(np.ascontiguousarray(hs[::-1] if reverse else hs)), from_array(now.copy())
+        states, state_new = kernels.gru_steps(gates, bi, H, Wh, bh, reverse)
+        ctx.kept = (gates, states, state_new)
+        return _copies(reverse, states)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         if is_recording() or is_transformed():
             return GRULayer.differentiable(ctx, grads)
         saved = ctx.saved_tensors
-        X, H, Wi, Wh = _arrays(ctx, saved[0], saved[1], saved[3], saved[4])
-        gates, hs, state_new = ctx.kept
+        X, Wi, Wh = _arrays(ctx, saved[0], saved[3], saved[4])
+        gates, states, state_new = ctx.kept
         by_out, dh = _arrays(ctx, *grads)
-        if ctx.reverse:
-            X, by_out = X[::-1], by_out[::-1]
-        steps, batch, size = hs.shape
-        r, z, n = (gates[:, :, k * size : (k + 1) * size] for k in range(3))
-        before = _before(H, hs)
-        to_new = (1 - z) * (1 - n * n)
-        to_update = (before - n) * (z - z * z)
-        to_reset = state_new * (r - r * r)
-        by_input, by_state = (np.empty((steps, batch, 3, size), gates.dtype) for _ in range(2))
-        dh = dh.copy()
-        for t in range(steps - 1, -1, -1):
-            np.add(dh, by_out[t], dh)
-            now, state = by_input[t], by_state[t]
-            np.multiply(dh, to_new[t], now[:, 2])
-            np.multiply(now[:, 2], to_reset[t], now[:, 0])
-            np.multiply(dh, to_update[t], now[:, 1])
-            state[:, :2] = now[:, :2]
-            np.multiply(now[:, 2], r[t], state[:, 2])
-            dh = dh * z[t] + np.matmul(state.reshape(batch, 3 * size), Wh)
-        shape = (steps, batch, 3 * size)
-        return _Layer.collect(ctx, X, before, Wi, by_input.reshape(shape), by_state.reshape(shape), dh, None)
+        by_input, by_state, dh = kernels.gru_steps_backward(by_out, dh, gates, states, state_new, Wh, ctx.reverse)
+        return _Layer.collect(ctx, X, kernels.before(states, ctx.reverse), Wi, by_input, by_state, dh, None)
 
 
 class RNNLayer(_Layer):
@@ -331,37 +238,18 @@ class RNNLayer(_Layer):
         ctx.save_for_backward(x, h, c, w_ih, w_hh, b_ih, b_hh)
         ctx.reverse = reverse
         X, H, Wi, Wh, bi, bh = _arrays(ctx, x, h, w_ih, w_hh, b_ih, b_hh)
-        if reverse:
-            X = X[::-1]
-        hs = _products(X, Wi)
-        if bi is not None:
-            hs += bi + bh
-        part = np.empty(hs.shape[1:], hs.dtype)
-        now = H
-        for after in hs:
-            np.matmul(now, Wh.T, part)
-            np.add(after, part, after)
-            np.tanh(after, after)
-            now = after
-        ctx.kept = hs
-        return from_array(np.ascontiguousarray(hs[::-1] if reverse else hs)), from_array(now.copy())
+        ctx.kept = kernels.rnn_steps(_products(X, Wi), None if bi is None else bi + bh, H, Wh, reverse)
+        return _copies(reverse, ctx.kept)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         if is_recording() or is_transformed():
             return RNNLayer.differentiable(ctx, grads)
         saved = ctx.saved_tensors
-        X, H, Wi, Wh = _arrays(ctx, saved[0], saved[1], saved[3], saved[4])
-        hs = ctx.kept
+        X, Wi, Wh = _arrays(ctx, saved[0], saved[3], saved[4])
         by_out, dh = _arrays(ctx, *grads)
-        if ctx.reverse:
-            X, by_out = X[::-1], by_out[::-1]
-        slope = 1 - hs * hs
-        by_gates = np.empty(hs.shape, hs.dtype)
-        for t in range(len(hs) - 1, -1, -1):
-            np.multiply(np.add(dh, by_out[t]), slope[t], by_gates[t])
-            dh = np.matmul(by_gates[t], Wh)
-        return _Layer.collect(ctx, X, _before(H, hs), Wi, by_gates, by_gates, dh, None)
+        by_gates, dh = kernels.rnn_steps_backward(by_out, dh, ctx.kept, Wh, ctx.reverse)
+        return _Layer.collect(ctx, X, kernels.before(ctx.kept, ctx.reverse), Wi, by_gates, by_gates, dh, None)
 
 
 LAYERS: dict[str, Any] = {"LSTM": LSTMLayer, "GRU": GRULayer, "RNN_TANH": RNNLayer}
