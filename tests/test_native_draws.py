@@ -115,6 +115,8 @@ def test_derivatives_of_gammas_and_betas(dtype: Any, monkeypatch: pytest.MonkeyP
     def both() -> list[np.ndarray]:
         found = [implicit.standard_gamma_grad(*pair) for pair in ((alpha, gammas), odd, (alpha[:0], alpha[:0]))]
         found.append(implicit.standard_gamma_grad(alpha[:6].reshape(2, 3).T, gammas[:2]))
+        found.append(implicit.standard_gamma_grad(alpha[:0].reshape(0, 3), alpha[:3]))  # broadcast
+        found.append(implicit.dirichlet_grad(betas[0], alpha[:2].reshape(2, 1), (alpha + beta)[0]))
         return [*found, implicit.dirichlet_grad(betas, alpha, alpha + beta)]
 
     found = both()

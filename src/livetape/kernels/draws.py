@@ -101,7 +101,8 @@ def arranged(like: np.ndarray, drawn: np.ndarray) -> np.ndarray:
 
 def plain(array: np.ndarray) -> np.ndarray:
     """The same array in C order, of native bytes, of no subclass: what C++ reads."""
-    if type(array) is np.ndarray and array.flags.carray:
+    flags = array.flags
+    if type(array) is np.ndarray and flags.c_contiguous and flags.aligned and array.dtype.isnative:
         return array
     return np.array(array, array.dtype.newbyteorder("="), order="C", subok=False)
 
