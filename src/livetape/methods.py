@@ -102,6 +102,7 @@ class Methods(Operators):
     addbmm_ = added_products.addbmm_
 
     # ops/arithmetic.py
+    __rdiv__ = arithmetic.rdiv
     add = arithmetic.add
     add_ = arithmetic.add_
     sub = arithmetic.sub
@@ -150,6 +151,7 @@ class Methods(Operators):
     char = casting.char
     byte = casting.byte
     bool = casting.bool_
+    chalf = casting.chalf
     cfloat = casting.cfloat
     cdouble = casting.cdouble
     type = casting.type_

@@ -126,7 +126,12 @@ def multinomial(bits: BitSource, weights: np.ndarray, count: int, replacement: b
         )
     with np.errstate(invalid="ignore"):
         if not (weights.max() < np.inf and weights.min() >= 0):
-            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+            if not replacement or count == 1:
+                raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+            negative = ~(weights.reshape(-1) >= 0)  # of which NaN is one
+            first = negative[np.argmax(negative | (weights.reshape(-1) == np.inf))]
+            entry = "entry < 0" if first else "entry = infinity or NaN"
+            raise RuntimeError(f"invalid multinomial distribution (encountering probability {entry})")
     wide = weights.astype(F4) if weights.dtype.itemsize == 2 else weights
     if not bool(wide.any(-1).all()):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")

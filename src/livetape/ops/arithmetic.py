@@ -13,6 +13,7 @@ from livetape.dtypes import BOOL, FLOAT, INTEGER, SCALAR_TYPE, boolean, complex1
 from livetape.kernels.select import refuse
 from livetape.kernels.small import quick
 from livetape.ops.basics import cast, zeros_like
+from livetape.ops.refuse import no_tensor
 from livetape.ops.table import binary, elementwise, into, unary
 
 # ---------------------------------------------------------------- sums and differences
@@ -130,6 +131,8 @@ subtract, subtract_ = sub, sub_
 
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``other - alpha * input`` (source: ``torch.rsub``)."""
+    if not isinstance(input, TensorBase):
+        raise noted(no_tensor("rsub", input, other))
     if _is_bool(input) or _is_bool(other):
         _refuse_bool(input, other)
     if alpha == 1 and not isinstance(other, TensorBase):
@@ -330,6 +333,8 @@ def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     """The remainder with the sign of ``other`` (source: ``torch.remainder``)."""
     if out is not None:
         return into(out, remainder, input, other)
+    if not (isinstance(input, TensorBase) or isinstance(other, TensorBase)):
+        raise noted(no_tensor("remainder", input, other))
     op = REMAINDER if isinstance(other, TensorBase) else REMAINDER_NUMBER
     return op.apply((input, other))
 
@@ -343,6 +348,8 @@ def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
     """The remainder with the sign of ``input`` (source: ``torch.fmod``)."""
     if out is not None:
         return into(out, fmod, input, other)
+    if not isinstance(input, TensorBase):
+        raise noted(no_tensor("fmod", input, other))
     return (FMOD if isinstance(other, TensorBase) else FMOD_NUMBER).apply((input, other))
 
 
@@ -448,6 +455,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """
     if out is not None:
         return into(out, pow, input, exponent)
+    if not (isinstance(input, TensorBase) or isinstance(exponent, TensorBase)):
+        raise noted(no_tensor("pow", input, exponent, "exponent"))
     return _pow_row(input, exponent).apply((input, exponent))
 
 
@@ -460,6 +469,8 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """`pow` in double precision (source: ``torch.float_power``)."""
     if out is not None:
         return into(out, float_power, input, exponent)
+    if not (isinstance(input, TensorBase) or isinstance(exponent, TensorBase)):
+        raise noted(no_tensor("float_power", input, exponent, "exponent"))
     kind = np.complex128 if _is_complex(input) or _is_complex(exponent) else np.float64
 
     def widened(value: Any) -> Any:
@@ -540,7 +551,15 @@ FUNCTIONS = [
     "float_power",
     "square",
 ]
+
+
+def rdiv(self: Any, other: Any) -> Any:
+    """``other / self``, as an operator of older programs (source: ``torch.Tensor.__rdiv__``)."""
+    return mul(reciprocal(self), other)
+
+
 METHODS = {
+    "__rdiv__": rdiv,
     "add": add,
     "add_": add_,
     "sub": sub,

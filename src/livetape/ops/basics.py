@@ -236,10 +236,25 @@ AS_STRIDED_BACKWARD = row(
     tensors="grad",
     linear=True,
     batch="strided_backward",
-    grad=lambda grad, layout, size, stride, storage_offset: AS_STRIDED.apply(
-        (clone_as(grad, layout), size, stride, storage_offset, layout)
-    ),
+    grad=lambda grad, layout, size, stride, storage_offset: _gather_strided(grad, layout, size, stride, storage_offset),
 )
+
+
+def _gather_strided(grad: Any, layout: Any, size: Any, stride: Any, storage_offset: int) -> Any:
+    """What `_scatter_strided` undoes: the view of a tensor's memory, with zeros where it reaches beyond."""
+    spans = [(n - 1) * s for n, s in zip(size, stride) if n]
+    first = storage_offset + sum([s for s in spans if s < 0])
+    last = storage_offset + sum([s for s in spans if s > 0])
+    base = shape_of(grad)
+    extent = int(np.prod(base)) if layout is None else 1 + sum((n - 1) * s for n, s in zip(base, layout) if n)
+    before, after = max(0, -first), max(0, last + 1 - extent)
+    whole = clone_as(grad, layout)
+    if before or after:
+        flat = AS_STRIDED.apply((whole, size_of((extent,)), (1,), 0, layout))
+        room = size_of((before + extent + after,))
+        whole = AS_STRIDED_BACKWARD.apply((flat, room, None, size_of((extent,)), (1,), before))
+        layout = None
+    return AS_STRIDED.apply((whole, size, stride, before + storage_offset, layout))
 
 
 def strided_view(input: Any, size: Any, stride: Any, offset: int) -> Any:

@@ -87,7 +87,7 @@ def _method(kind: dtype, name: str) -> Any:
 double, half, bfloat16 = (
     _method(k, n) for k, n in ((dtypes.float64, "double"), (dtypes.float16, "half"), (dtypes.bfloat16, "bfloat16"))
 )
-float_, int_, long, short, char, byte, bool_, cfloat, cdouble = (
+float_, int_, long, short, char, byte, bool_, chalf, cfloat, cdouble = (
     _method(k, n)
     for k, n in (
         (dtypes.float32, "float"),
@@ -97,6 +97,7 @@ float_, int_, long, short, char, byte, bool_, cfloat, cdouble = (
         (dtypes.int8, "char"),
         (dtypes.uint8, "byte"),
         (dtypes.boolean, "bool"),
+        (dtypes.complex32, "chalf"),
         (dtypes.complex64, "cfloat"),
         (dtypes.complex128, "cdouble"),
     )
@@ -214,6 +215,7 @@ METHODS = {
     "char": char,
     "byte": byte,
     "bool": bool_,
+    "chalf": chalf,
     "cfloat": cfloat,
     "cdouble": cdouble,
     "type": type_,

@@ -325,7 +325,7 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, ldexp, input, other)
     must_be_tensors("ldexp", input=input, other=other)
-    if other.dtype is boolean:
+    if other.dtype is boolean and input.dtype.category == FLOAT:
         raise noted(unsupported("ldexp", other.array, "_cpu_exp"))
     return LDEXP.call2(input, other)
 
@@ -335,7 +335,7 @@ def ldexp_(self: Any, other: Any) -> Any:
     must_be_tensors("ldexp_", input=self, other=other)
     if self.dtype.category < FLOAT:
         raise noted(RuntimeError(f"ldexp can't be cast to the desired output type {SCALAR_TYPE[self.dtype]}"))
-    if other.dtype is boolean:
+    if other.dtype is boolean and self.dtype.category == FLOAT:
         raise noted(unsupported("ldexp", other.array, "_cpu_exp"))
     return LDEXP.inplace(self, other)
 

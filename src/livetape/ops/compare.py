@@ -11,7 +11,7 @@ from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.ops.basics import zeros_like
-from livetape.ops.refuse import check_result, invalid, must_be_tensors, unsupported
+from livetape.ops.refuse import check_result, invalid, must_be_tensors, no_tensor, unsupported
 from livetape.ops.table import binary, elementwise, into, unary
 
 
@@ -114,6 +114,8 @@ def _on_bits(name: str, kernel: Any, doc: str, label: str) -> Any:
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
             return into(out, function, input, other)
+        if not (isinstance(input, TensorBase) or isinstance(other, TensorBase)):
+            raise noted(no_tensor(name, input, other))
         try:
             return call(input, other)
         except (TypeError, AttributeError) as error:

@@ -187,6 +187,17 @@ def _check_parts(name: str, first: Any, second: Any, names: tuple[str, str]) -> 
         raise error from None
 
 
+def _check_out(out: Any, part: Any) -> None:
+    kind = part.dtype.to_complex()
+    if out.dtype is not kind:
+        raise noted(
+            RuntimeError(
+                f"Expected object of scalar type {SCALAR_TYPE[kind]} but got scalar type {SCALAR_TYPE[out.dtype]} for "
+                "argument 'out'"
+            )
+        )
+
+
 def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
     """Complex numbers of these real and imaginary parts (source: ``torch.complex``).
 
@@ -194,18 +205,20 @@ def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
     >>> torch.complex(torch.tensor([1.]), torch.tensor([2.]))
     tensor([1.+2.j])
     """
-    if out is not None:
-        return into(out, complex, real, imag)
     _check_parts("complex", real, imag, ("real", "imag"))
+    if out is not None:
+        _check_out(out, real)
+        return into(out, complex, real, imag)
     return COMPLEX_ROW.apply((real, imag))
 
 
 @single_in_autocast
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
     """Complex numbers of these absolute values and angles, in radians (source: ``torch.polar``)."""
-    if out is not None:
-        return into(out, polar, abs, angle)
     _check_parts("polar", abs, angle, ("abs", "angle"))
+    if out is not None:
+        _check_out(out, abs)
+        return into(out, polar, abs, angle)
     return POLAR.apply((abs, angle))
 
 
@@ -248,7 +261,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
 
 def conj_physical_(self: Any) -> Any:
     """In-place `conj_physical`."""
-    return CONJ_PHYSICAL.inplace(self)
+    return CONJ_PHYSICAL.inplace(self) if self.dtype.category == COMPLEX else self
 
 
 def resolve_conj(input: Any) -> Any:

@@ -345,7 +345,7 @@ def empty_strided(
         )
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps)) if all(shape) else 0
     memory = np.empty(extent, kind.np)
-    array = np.lib.stride_tricks.as_strided(memory, shape, [s * kind.itemsize for s in steps])
+    array = np.ndarray(shape, kind.np, memory, 0, [s * kind.itemsize for s in steps])
     return finish("empty_strided", array, kind, device, requires_grad, layout, pin_memory)
 
 
@@ -371,7 +371,10 @@ def empty_permuted(
         )
     if set(order) != {i for i, _ in enumerate(shape)}:
         raise noted(RuntimeError("Dimension out of range or duplicate dim in physical_layout"))
-    array = np.empty([shape[d] for d in order], kind.np).transpose(np.argsort(order))
+    steps, step = [0] * len(shape), 1
+    for d in reversed(order):
+        steps[d], step = step, step * max(shape[d], 1)
+    array = np.ndarray(shape, kind.np, np.empty(step, kind.np), 0, [n * kind.itemsize for n in steps])
     return finish("empty_permuted", array, kind, device, requires_grad, layout, pin_memory)
 
 

@@ -167,6 +167,11 @@ def _pair(a: _Operand, b: _Operand, kept: list[Any], sizes: dict[Any, int]) -> _
             and (l not in y.labels or (shape_of(y.tensor)[y.labels.index(l)] == 1 and shape_of(x.tensor)[i] != 1))
         }
         _summed(x, alone)
+    for l in [l for l in a.labels if l in b.labels and l not in kept]:  # of size 1 in both: nothing to sum
+        if all(shape_of(x.tensor)[x.labels.index(l)] == 1 for x in (a, b)):
+            for x in (a, b):
+                x.tensor = shapes.squeeze(x.tensor, x.labels.index(l))
+                x.labels = [k for k in x.labels if k != l]
     for x in (a, b):  # dimensions of size 1 that the other has in full
         other = b if x is a else a
         drop = [i for i, l in enumerate(x.labels) if shape_of(x.tensor)[i] == 1 and l in other.labels]

@@ -10,8 +10,8 @@ import numpy as np
 from livetape._tape.explain import noted
 from livetape._tape.modes import state
 from livetape._tape.tensor import NDARRAY, TensorBase, counter_of, shape_of, wrap
-from livetape.dtypes import SCALAR_TYPE, dtype
-from livetape.ops.basics import EXPAND, as_strided, clone_as, sum_to
+from livetape.dtypes import FLOAT, SCALAR_TYPE, dtype, int64
+from livetape.ops.basics import EXPAND, as_strided, cast, clone_as, sum_to
 from livetape.ops.dims import is_integer, wrap_dim, wrap_dims
 from livetape.ops.options import ints, need_tensor
 from livetape.ops.permuting import permute, t, transpose  # noqa: F401 - of this family
@@ -421,6 +421,8 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     extra = len(have) - len(wanted)
     if extra < 0 or any(n not in (1, have[extra + i]) for i, n in enumerate(wanted)):
         raise noted(RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(have)}}}."))
+    if input.dtype.category < FLOAT and input.dtype is not int64 and (have != wanted or not wanted):
+        input = cast(input, int64)
     return sum_to(input, wanted)
 
 
