@@ -13,6 +13,7 @@ import livetape
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = ["livetape"]
+OPTIONAL = {"livetape.utils.tensorboard": "tensorboardX"}
 
 
 def _below(paths: Any, prefix: str) -> None:
@@ -31,6 +32,9 @@ _below(livetape.__path__, "livetape.")
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name: str) -> None:
+    for package, library in OPTIONAL.items():
+        if name.startswith(package):
+            pytest.importorskip(library)
     module = importlib.import_module(name)
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     report: list[str] = []
