@@ -93,7 +93,7 @@ class Categorical(Distribution):
             self._validate_sample(value)
         index = value.long().unsqueeze(-1)
         logits = self.logits
-        if shape_of(index)[:-1] != shape_of(logits)[:-1]:
+        if shape_of(value) != self._batch_shape:
             index, logits = ops.broadcast_tensors(index, logits)
             index = index[..., :1]
         return logits.gather(-1, index).squeeze(-1)
