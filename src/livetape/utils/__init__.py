@@ -7,6 +7,13 @@ import importlib.util
 from typing import Any
 
 
+def set_module(obj: Any, mod: str) -> None:
+    """Set the module that an object says it is of."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
+
+
 def __getattr__(name: str) -> Any:
     if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is not None:
         return importlib.import_module(f"{__name__}.{name}")

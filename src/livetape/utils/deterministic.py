@@ -1,0 +1,5 @@
+"""A switch for uninitialised memory (source: ``torch.utils.deterministic``)."""
+
+from __future__ import annotations
+
+fill_uninitialized_memory = True
