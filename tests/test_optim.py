@@ -9,6 +9,7 @@ import pickle
 import warnings
 from pathlib import Path
 
+import long_training
 import pytest
 
 import livetape as torch
@@ -96,6 +97,15 @@ def test_updates_are_those_of_torch(name):
     for (kind, shape, values), (kind2, shape2, values2) in pairs:
         assert (kind, shape) == (kind2, shape2)
         assert values == pytest.approx(values2, rel=tolerance, abs=tolerance)
+
+
+LONG = json.loads((Path(__file__).parent / "data" / "long_training.json").read_text())
+
+
+@pytest.mark.parametrize("case", long_training.CASES)
+def test_a_hundred_steps_are_those_of_torch(case):
+    found = long_training.trained(torch, *long_training.CASES[case])
+    assert found == pytest.approx(LONG[case], rel=1e-8, abs=1e-9)
 
 
 def leaf(*values, **kw):
