@@ -68,8 +68,51 @@ def test_a_view_follows_its_base_to_requiring_gradients() -> None:
     v, whole = x[:1], x.view(torch.int32)
     x.requires_grad_()
     assert v.requires_grad and v.is_leaf and not whole.requires_grad
+    y = v * 3
+    assert y.requires_grad and y.grad_fn.next_functions[0] == (None, 0), "its gradient goes nowhere"
+    y.sum().backward()
+    assert v.grad is None and x.grad is None
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad"):
+        v.backward(torch.ones(1))
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        torch.autograd.grad((v * 3).sum(), v)
+    (torch.cat([v, v]) * 3).sum().backward()
+    v.requires_grad_()
     (v * 3).sum().backward()
     assert v.grad.tolist() == [3] and x.grad is None
+
+
+def test_views_made_without_recording() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with torch.no_grad():
+        v = x.view(3)
+    assert v.requires_grad and v.is_leaf
+    v.exp().sum().backward()
+    (v * v).sum().backward(inputs=[v])
+    assert v.grad is None and x.grad is None
+    with pytest.raises(RuntimeError, match="can't retain_grad on Tensor that has requires_grad=False"):
+        (x * 2).sum().backward(inputs=[torch.ones(3)])
+    with torch.no_grad():
+        v.add_(1)
+        w, z = v[1:], v * 2
+    assert w.is_leaf and z.tolist() == [4, 4, 4], "what is not recorded does not ask for the view's history"
+    with pytest.raises(RuntimeError, match="was created in no_grad mode and its base or another view of its base"):
+        v[0]
+
+
+def test_a_view_of_a_view_made_in_inference_mode() -> None:
+    c = torch.ones(3, requires_grad=True)
+    with torch.inference_mode():
+        v = c.view(3)
+        assert not v.data.is_inference()
+    with pytest.raises(
+        RuntimeError, match=r"^A view was created in inference mode and is being modified inplace in normal"
+    ):
+        v.add_(1)
+    with pytest.raises(
+        RuntimeError, match="Output 0 of Select is a view of a view which was created in inference mode"
+    ):
+        v[0].add_(1)
 
 
 def test_the_parts_of_complex_numbers() -> None:
@@ -244,3 +287,71 @@ def test_set_refuses() -> None:
         with pytest.raises(kind, match=message):
             call()
     assert x.tolist() == [1, 1, 1] and x._version == 0
+
+
+def test_changes_of_views_that_torch_does_not_record() -> None:
+    c = torch.zeros(4)
+    x = torch.ones(4, requires_grad=True)
+    with torch.inference_mode():
+        v = c.view(4)
+    v.add_(1).mul_(2)  # nothing here requires a gradient
+    v[0] = 5.0
+    assert c.tolist() == [5, 2, 2, 2]
+    a, _ = c.chunk(2)
+    for view, value, words in ((v, x, "created in inference mode"), (a, x, "a function that returns multiple views")):
+        for change in (view.add_, view.copy_):
+            with pytest.raises(RuntimeError, match=words):  # also where the shapes would not do
+                change(value)
+    assert not c.requires_grad and c.tolist() == [5, 2, 2, 2]
+
+
+def test_writes_to_expanded_tensors() -> None:
+    shared = "more than one element of the written-to tensor refers to a single memory location"
+    t = torch.zeros(1, 3).expand(2, 3)
+    for index in (..., slice(None), (slice(None), 0)):
+        with pytest.raises(RuntimeError, match=shared):
+            t[index] = 2.0
+    t[0] = torch.ones(3)
+    t[1:] = 2.0
+    assert t.tolist() == [[2, 2, 2], [2, 2, 2]]
+    mask = torch.tensor([[True, False, True], [False, False, True]])
+    with pytest.warns(UserWarning, match="Use of index_put_ on expanded tensors is deprecated"):
+        t[torch.tensor([0])] = torch.zeros(3)
+    assert t.tolist() == [[0, 0, 0], [0, 0, 0]]
+    with pytest.warns(UserWarning, match=r"Use of masked_fill_ on expanded tensors .* tensor\[mask\] = scalar"):
+        t.masked_fill_(mask, 1)
+    assert t.tolist() == [[1, 0, 1], [1, 0, 1]]
+    with pytest.warns(UserWarning, match="Use of index_fill_ on expanded tensors"):
+        t.index_fill_(1, torch.tensor([1]), 3)
+    assert t.tolist() == [[1, 3, 1], [1, 3, 1]]
+
+
+def test_words_for_values_with_too_many_dimensions() -> None:
+    a, z = torch.zeros(2, 3), torch.zeros(())
+    many = r"size=\[3\]\): the number of sizes provided \(1\) must be greater or equal to the number of dimensions"
+    with pytest.raises(RuntimeError, match=r"expand\(torch.FloatTensor\{\[2, 2\]\}, " + many):
+        a[0] = torch.ones(2, 2)
+    with pytest.raises(RuntimeError, match=r"expand\(CPUBoolType\{\[2, 2\]\}, " + many):
+        a[0] = torch.ones(2, 2, dtype=torch.bool)
+    with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+        z[..., 0]
+    with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+        z[0] = 1
+    with pytest.raises(IndexError, match=r"slice\(\) cannot be applied to a 0-dim tensor."):
+        z[:] = 1
+
+
+def test_views_follow_what_their_base_is_told() -> None:
+    x = torch.zeros(3)
+    v, w = x[:1], x[:2]
+    x.requires_grad_()
+    assert v.requires_grad and w.requires_grad
+    x.requires_grad_(False)
+    assert not v.requires_grad
+    v.requires_grad_()
+    x.requires_grad_()
+    x.requires_grad_(False)
+    assert v.requires_grad and not w.requires_grad
+    y = torch.ones(2, requires_grad=True) * 2
+    with torch.inference_mode():
+        assert y.detach_().requires_grad, "nothing is recorded here, and nothing forgotten"

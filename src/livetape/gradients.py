@@ -110,6 +110,15 @@ def _edge(value: Any) -> Any:
     return edge_of(value)
 
 
+def _target(value: Any, edge: Any) -> Any:
+    """What collects the gradient of an input; one that gradients never reach is itself."""
+    if edge is not None:
+        return edge
+    if isinstance(value, TensorBase) and value.recorded:
+        return value
+    raise noted(RuntimeError("One of the differentiated Tensors does not require grad"))
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -151,11 +160,9 @@ def backward(
         wanted = []
         for value in targets:
             edge = _edge(value)
-            if edge is None:
-                raise noted(RuntimeError("One of the differentiated Tensors does not require grad"))
-            if isinstance(value, TensorBase) and value.node is not None:
+            if isinstance(value, TensorBase) and (edge is None or value.node is not None):
                 value.retain_grad()  # type: ignore[attr-defined]
-            wanted.append(edge)
+            wanted.append(_target(value, edge))
     if len(edges) == 0:
         return
     keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -228,10 +235,7 @@ def grad(
         _roots(outs)
     wanted = []
     for value in ins:
-        edge = _edge(value)
-        if edge is None:
-            raise noted(RuntimeError("One of the differentiated Tensors does not require grad"))
-        wanted.append(edge)
+        wanted.append(_target(value, _edge(value)))
     found = run_backward(edges, grads, keep, bool(create_graph), wanted, False)
     for i, value in enumerate(found):
         if value is None:

@@ -89,6 +89,8 @@ class Tensor(Methods):
                 RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
             )
         self.recorded = bool(value)
+        if self.base is not None:
+            tensor_extras(self).asked = self.recorded
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set ``requires_grad`` in place (source: ``torch.Tensor.requires_grad_``)."""
@@ -192,6 +194,8 @@ class Tensor(Methods):
                     "function in torch/optim/optimizer.py as the solution."
                 )
             )
+        if is_inferring():
+            return self  # nothing is recorded here, and nothing forgotten
         if state.watching:
             note_detached(self, self, "detach_")
         self.node = None

@@ -70,13 +70,13 @@ class Elementwise(Op):
             kind = of_numpy(out.dtype)
         result = wrap(out, kind, size)
         if self.formulas:
-            if a.base is not None:
+            if a.base is not None and is_recording():
                 refresh_view(a)
             if a.recorded and is_recording() and kind.category >= FLOAT:
                 node: Node = self.node_class()
                 node._op = self
                 if a.node is None:
-                    node._edges = (a,)
+                    node._edges = (a if a.base is None else edge_of(a),)
                 elif a.output_nr == 0:
                     node._edges = (a.node,)
                 else:
@@ -204,17 +204,18 @@ class Elementwise(Op):
         if not self.formulas or result.dtype.category < FLOAT:
             return
         mask: i64 = 0
+        recording = is_recording()
         if isinstance(a, TensorBase):
-            if a.base is not None:
+            if recording and a.base is not None:
                 refresh_view(a)
             if a.recorded and self.of_input[0] is not None:
                 mask = 1
         if isinstance(b, TensorBase):
-            if b.base is not None:
+            if recording and b.base is not None:
                 refresh_view(b)
             if b.recorded and len(self.of_input) > 1 and self.of_input[1] is not None:
                 mask |= 2
-        if mask == 0 or not is_recording():
+        if mask == 0 or not recording:
             if state.watching:
                 note_unrecorded((a, b), result)
             return
@@ -326,7 +327,7 @@ class Elementwise(Op):
     def run_inplace(self, *values: Any) -> Any:
         target: TensorBase = values[0]
         recording = is_recording()
-        check_inplace(target, recording)
+        check_inplace(target, recording, False, values)
         tensors: list[Any] = [values[at] for at in self.tensor_at]
         for t in tensors:
             if isinstance(t, TensorBase):

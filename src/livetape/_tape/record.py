@@ -262,7 +262,8 @@ class Op:
             value = values[at]
             if isinstance(value, TensorBase):
                 if value.base is not None:
-                    refresh_view(value)
+                    if is_recording():
+                        refresh_view(value)
                     plain = False
                 if value.version is not None or value.inference:
                     plain = False
@@ -355,9 +356,9 @@ class Op:
     def finish_view(self, values: tuple[Any, ...], array: Any) -> TensorBase:
         """Wrap the view that a kernel returned, and record."""
         base: TensorBase = values[0]
-        if base.base is not None:
-            refresh_view(base)
         recording = is_recording()
+        if recording and base.base is not None:
+            refresh_view(base)
         if type(array) is not NDARRAY:
             array = np.asarray(array)
         view = make_view(base, array, DEFAULT if recording else NO_GRAD)
@@ -399,7 +400,7 @@ class Op:
 
     def node_for(self, values: tuple[Any, ...], kind: dtype) -> Node | None:
         """A node for this call if it is to be recorded: its edges are set, nothing is saved yet."""
-        if not self.formulas or kind.category < FLOAT:
+        if not self.formulas or kind.category < FLOAT or not is_recording():
             return None
         inputs: Any = values[0] if self.listed else None
         edges: list[Any] = []
@@ -408,18 +409,17 @@ class Op:
             for at in self.tensor_at:
                 value = values[at]
                 edge = edge_of(value) if isinstance(value, TensorBase) else None
-                if edge is not None:
-                    if self.of_input[len(edges)] is None:
-                        edge = None
-                    else:
-                        found = True
+                if self.of_input[len(edges)] is None:
+                    edge = None
+                elif edge is not None or (isinstance(value, TensorBase) and value.recorded):
+                    found = True
                 edges.append(edge)
         else:
             for value in inputs:
                 edge = edge_of(value)
-                found = found or edge is not None
+                found = found or edge is not None or value.recorded
                 edges.append(edge)
-        if not found or not is_recording():
+        if not found:
             return None
         node: Node = self.node_class()
         node._op = self
@@ -523,7 +523,7 @@ class Op:
         """`inplace` below the interposers."""
         target: TensorBase = values[0]
         recording = is_recording()
-        check_inplace(target, recording, self.uniform)
+        check_inplace(target, recording, self.uniform, values)
         if self.apart:
             for value in values[1:]:
                 if isinstance(value, TensorBase):

@@ -215,6 +215,7 @@ class TensorExtras:
     __slots__ = (
         "accumulate_hooks",
         "accumulator",
+        "asked",
         "border",
         "cut",
         "hooks",
@@ -231,6 +232,7 @@ class TensorExtras:
         self.node_pre_hooks: dict[int, Any] | None = None
         self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad object
         self.retains: bool = False
+        self.asked: bool = False  # whether requires_grad was set on this view itself
         self.name: str | None = None
         self.border: tuple[Any, ...] | None = None  # of a comparison's result: what was compared, see note_border
         self.cut: tuple[str, Any, int] | None = None  # how, code and instruction: see note_cut

@@ -12,7 +12,6 @@ from livetape._tape.modes import is_inferring, state
 from livetape._tape.tensor import (
     DEFAULT,
     IN_FUNCTION,
-    INFERENCE,
     MULTI_OUTPUT,
     NO_GRAD,
     Edge,
@@ -89,10 +88,26 @@ def edge_of(tensor: TensorBase) -> Any:
         return None
     node = tensor.node
     if node is None:
-        return tensor
+        return None if tensor.base is not None and is_borrowing(tensor) else tensor
     if tensor.output_nr == 0:
         return node
     return Edge(node, tensor.output_nr)
+
+
+def follow_base(view: TensorBase, recorded: bool) -> None:
+    """The base was told whether to require gradients; a view without history then says the same, unless it was asked."""
+    if recorded:
+        view.recorded = view.dtype.category >= FLOAT
+    elif view.extras is None or not view.extras.asked:
+        view.recorded = False
+
+
+def is_borrowing(view: TensorBase) -> bool:
+    """Whether a view without history requires a gradient only because its base does: its own goes nowhere, as in torch."""
+    base = view.base
+    if base is None or not base.recorded:
+        return False
+    return view.extras is None or not view.extras.asked
 
 
 def needs_gradient(tensor: TensorBase) -> bool:
@@ -113,10 +128,10 @@ def refresh_view(view: TensorBase) -> None:
     """Give a view whose base has changed since it was made its new history: a strided piece of the base."""
     version = version_of(view)
     if version == view.view_version:
-        if not view.recorded and view.node is None:
+        if view.node is None:
             whole = view.base
-            if whole is not None and whole.recorded and view.dtype.category >= FLOAT:
-                view.recorded = True  # the base was told to require gradients; the view is a leaf of its own
+            if whole is not None and whole.recorded != view.recorded:
+                follow_base(view, whole.recorded)
         return
     base = view.base
     if base is None or not base.recorded:
@@ -170,8 +185,9 @@ def rebase_error(view: TensorBase, indirect: bool) -> RuntimeError:
         )
     mode, where = ("no_grad mode", "no_grad") if creation == NO_GRAD else ("inference mode", "inference_mode")
     now = "with grad mode enabled" if creation == NO_GRAD else "in normal mode"
+    what = "A view" if node is None else f"Output {int(view.output_nr)} of {op_label(node)} is a view of a view which"
     return RuntimeError(
-        f"A view was created in {mode} and {change} modified inplace {now}. Given that this use case is ambiguous and "
+        f"{what} was created in {mode} and {change} modified inplace {now}. Given that this use case is ambiguous and "
         "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside "
         f"the {where} block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
         "tracked)."
@@ -188,8 +204,8 @@ def leaf_error(what: str) -> RuntimeError:
     return error
 
 
-def check_inplace(target: TensorBase, recording: bool, uniform: bool = False) -> None:
-    """Raise torch's error if this tensor must not be changed in place now.
+def check_inplace(target: TensorBase, recording: bool, uniform: bool = False, others: tuple[Any, ...] = ()) -> None:
+    """Raise torch's error if this tensor must not be changed in place now, with arguments ``others``.
 
     ``uniform`` says that all its elements get the same value: then they may share memory.
     """
@@ -201,7 +217,7 @@ def check_inplace(target: TensorBase, recording: bool, uniform: bool = False) ->
     base = target.base
     if recording:
         if base is not None:
-            if target.creation != DEFAULT and (target.recorded or base.recorded or target.creation == INFERENCE):
+            if target.creation != DEFAULT and (target.recorded or base.recorded or is_any_recorded(others)):
                 raise rebase_error(target, False)
             refresh_view(target)
             if (base.recorded and base.node is None) or (target.recorded and target.node is None):
@@ -210,6 +226,14 @@ def check_inplace(target: TensorBase, recording: bool, uniform: bool = False) ->
             raise leaf_error("a leaf Variable")
     if not uniform:
         check_distinct(target.array)
+
+
+def is_any_recorded(values: tuple[Any, ...]) -> bool:
+    """Whether an argument requires a gradient."""
+    for value in values:
+        if isinstance(value, TensorBase) and value.recorded:
+            return True
+    return False
 
 
 def check_distinct(array: Any) -> None:

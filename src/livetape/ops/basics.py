@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.lines import note_detached
 from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
-from livetape._tape.views import check_apart, check_inplace, primitives, rebase_history
-from livetape.dtypes import COMPLEX, FLOAT, dtype
+from livetape._tape.views import check_apart, check_distinct, check_inplace, primitives, rebase_history
+from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, bfloat16, boolean, dtype, uint16, uint32, uint64
 from livetape.kernels.reductions import sum_rows, total
 from livetape.ops.nodes import node_class
 from livetape.ops.table import elementwise, row
@@ -302,7 +303,21 @@ def check_expands(input: Any, target: Any) -> None:
     have, want = input.array.shape, target.array.shape
     extra = len(want) - len(have)
     if extra < 0 or any(n != 1 and n != want[extra + i] for i, n in enumerate(have)):
-        raise noted(expand_error(have, want))
+        raise noted(expand_error(have, want) if extra >= 0 else sizes_error(input, want))
+
+
+def sizes_error(input: Any, want: Any) -> RuntimeError:
+    """Torch's words for too few sizes to expand to."""
+    name, kind = SCALAR_TYPE[input.dtype], input.dtype
+    typed = f"torch.{name}Tensor" if kind.category < COMPLEX and kind not in _NAMED_OTHERWISE else f"CPU{name}Type"
+    have, wanted = list(input.array.shape), list(want)
+    return RuntimeError(
+        f"expand({typed}{{{have}}}, size={wanted}): the number of sizes provided ({len(wanted)}) must be greater or equal to "
+        f"the number of dimensions in the tensor ({len(have)})"
+    )
+
+
+_NAMED_OTHERWISE = (boolean, bfloat16, uint16, uint32, uint64)
 
 
 def copy_error(have: Any, want: Any) -> RuntimeError:
@@ -323,7 +338,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
 def _copy_plain(self: Any, src: Any) -> Any:
     """`copy_` below the interposers."""
     recording = is_recording()
-    check_inplace(self, recording)
+    check_inplace(self, recording, others=(src,))
     check_apart(self, src)
     source = src.array
     shape = self.array.shape
@@ -342,6 +357,23 @@ def _copy_plain(self: Any, src: Any) -> Any:
             node._metas = (None, (shape_of(src), src.dtype))
         rebase_history(self, node)
     return self
+
+
+def is_expanded(target: Any, name: str, example: str) -> bool:
+    """Whether elements of a tensor share memory, where torch warns and writes in the order of the elements."""
+    if 0 not in target.array.strides:
+        return False
+    try:
+        check_distinct(target.array)
+    except RuntimeError:
+        warnings.warn(
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+            f"This also applies to advanced indexing e.g. {example}",
+            UserWarning,
+            stacklevel=4,
+        )
+        return True
+    return False
 
 
 def expand_error(have: Any, want: Any) -> RuntimeError:

@@ -197,6 +197,7 @@ def set_data(input: Any, new: Any) -> None:
 def data_of(input: Any) -> Any:
     """The same memory with a version counter of its own (the getter of ``Tensor.data``)."""
     twin = wrap(input.array, input.dtype, input._size)
+    twin.inference = input.inference
     if state.watching:
         note_detached(input, twin, "data")
     return twin

@@ -25,11 +25,11 @@ from livetape._tape.tensor import (
     shape_of,
     wrap,
 )
-from livetape._tape.views import check_inplace, has_base_of, needs_gradient
+from livetape._tape.views import check_distinct, check_inplace, has_base_of, needs_gradient
 from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
 from livetape.kernels.scatter import add_at
-from livetape.ops.basics import check_expands, copy_, sum_to, zeros
+from livetape.ops.basics import check_expands, copy_, is_expanded, sum_to, zeros
 from livetape.ops.choose import dropped
 from livetape.ops.creation import FILL_TENSOR
 from livetape.ops.slicing import ALIAS, FULL, SELECT, SLICE, UNSQUEEZE, with_ones
@@ -320,8 +320,6 @@ def read(shape: Any, items: tuple[Any, ...]) -> Reading:
     for item in items:
         used += _dimensions_of(item)
     if used > len(shape):
-        if not shape:
-            raise noted(_select_error(0, 0, shape))
         raise noted(IndexError(f"too many indices for tensor of dimension {len(shape)}"))
     reading = Reading()
     basic, steps, indices = reading.basic, reading.steps, reading.indices
@@ -456,6 +454,9 @@ def _is_plain(index: Any) -> bool:
 
 
 # ---------------------------------------------------------------- x[index]
+_NO_SLICE = "slice() cannot be applied to a 0-dim tensor."
+
+
 def getitem(self: Any, index: Any) -> Any:
     """``self[index]`` (source: ``torch.Tensor.__getitem__``)."""
     if type(index) is int:
@@ -470,7 +471,7 @@ def getitem(self: Any, index: Any) -> Any:
     if type(index) is slice:
         shape = self.array.shape
         if not shape:
-            raise noted(IndexError("slice() cannot be applied to a 0-dim tensor."))
+            raise noted(IndexError(_NO_SLICE))
         start, end, step = _bounds(index, shape[0])
         if state.interposed == 0:
             return SLICE.finish_view((self, 0, start, end, step), self.array[start:end:step])
@@ -532,7 +533,12 @@ def _without_leading_ones(value: Any) -> Any:
 def setitem(self: Any, index: Any, value: Any) -> None:
     """``self[index] = value`` (source: ``torch.Tensor.__setitem__``)."""
     recording = is_recording()
-    if _is_plain(index) and state.interposed == 0 and not (recording and needs_gradient(self)):
+    if (
+        _is_plain(index)
+        and state.interposed == 0
+        and not (recording and needs_gradient(self))
+        and 0 not in self.array.strides
+    ):
         kind = type(value)
         given: Any = None
         if kind is float or kind is int or kind is bool:
@@ -545,7 +551,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         ):
             given = value.array
         if given is not None:
-            check_inplace(self, recording, given is value)
+            check_inplace(self, recording, True)
             try:
                 self.array[index] = given
             except (IndexError, ValueError, TypeError, OverflowError):
@@ -559,7 +565,12 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         return
     if index is False:
         return
-    reading = read(shape_of(self), _as_tuple(index))
+    shape = shape_of(self)
+    if not shape and type(index) is int:
+        raise noted(_select_error(0, 0, shape))
+    if not shape and type(index) is slice:
+        raise noted(IndexError(_NO_SLICE))
+    reading = read(shape, _as_tuple(index))
     target = sliced_by(self, reading, False)
     if not reading.indices or index is True:
         _assign(target, value)
@@ -578,6 +589,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
 
 def _assign(target: Any, value: Any) -> None:
     if not value.array.ndim and target.array.ndim:
+        check_distinct(target.array)
         FILL_TENSOR.inplace(target, value)
     else:
         if value.array.shape != target.array.shape:
@@ -592,11 +604,21 @@ def put_(target: Any, indices: Any, value: Any, accumulate: bool = False) -> Any
     if value.dtype is not target.dtype:
         value = value.to(target.dtype)
     if state.interposed == 0 and not (recording and (needs_gradient(target) or needs_gradient(value))):
-        check_inplace(target, recording)
+        shared = is_expanded(target, "index_put_", "tensor[indices] = tensor")
+        check_inplace(target, recording, shared)
         write(target.array, [None if i is None else i.array for i in indices], value.array, accumulate)
         counter_of(target).bump()
         return target
     return INDEX_PUT.inplace(target, indices, value, accumulate)
+
+
+def write_shared(target: Any, key: Any, value: Any) -> Any:
+    """Write a number into a tensor whose elements share memory, if that need not be recorded."""
+    recording = is_recording()
+    check_inplace(target, recording, not (recording and needs_gradient(target)))
+    target.array[key] = value
+    counter_of(target).bump()
+    return target
 
 
 FUNCTIONS: list[str] = []

@@ -29,14 +29,14 @@ class GradNode(Node):
     def __call__(self, *grads: Any, **keywords: Any) -> Any:
         """The gradients of the inputs for those of the outputs, as the formulas give them; no hook is called."""
         if keywords:
-            raise TypeError("keyword arguments are not supported")
+            raise noted(TypeError("keyword arguments are not supported"))
         extras = self._extras
         count = 1 if extras is None or extras.outputs is None else len(extras.outputs)
         if len(grads) != count:
-            raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
+            raise noted(TypeError(f"expected {count} arguments, got {len(grads)} instead"))
         for at, grad in enumerate(grads):
             if grad is not None and not isinstance(grad, TensorBase):
-                raise TypeError(f"argument {at} is not a Variable")
+                raise noted(TypeError(f"argument {at} is not a Variable"))
         found = self._called(list(grads))
         return found[0] if len(found) == 1 else tuple(found)
 

@@ -11,6 +11,7 @@ from livetape.ops.basics import conj
 from livetape.ops.dims import is_integer, no_overload, wrap_dim
 from livetape.ops.options import ints
 from livetape.ops.reshaping import change_shape
+from livetape.ops.slicing import ALIAS
 from livetape.ops.table import row
 
 TRANSPOSE = row(
@@ -143,7 +144,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
         if len(set(dims)) != len(dims):
             raise noted(RuntimeError(f"movedim: repeated dim in `{label}` ({list(given)})"))
     if not ndim:
-        return permute(input, ())
+        return ALIAS.apply((input,))
     order = [d for d in range(ndim) if d not in from_]
     for place, d in sorted(zip(to_, from_)):
         order.insert(place, d)
@@ -181,11 +182,11 @@ _warned: set[str] = set()
 
 def _identity(input: Any, name: str) -> Any:
     """A transpose of a 0-d tensor: the tensor itself, with a warning."""
-    if name not in _warned:
-        _warned.add(name)
+    if name + "0" not in _warned:
+        _warned.add(name + "0")
         text = f"Tensor.{name} is deprecated on 0-D tensors. This function is the identity in these cases."
         warnings.warn(text, UserWarning, stacklevel=3)
-    return PERMUTE.apply((input, ()))
+    return PERMUTE.apply((input, ())) if name == "T" else input
 
 
 def matrix_transpose(input: Any) -> Any:
@@ -207,6 +208,12 @@ def _last_two(input: Any, name: str) -> Any:
 
 def adjoint(input: Any) -> Any:
     """The last two dimensions exchanged, and conjugated (source: ``torch.adjoint``)."""
+    if input.array.ndim == 0:
+        if "adjoint" not in _warned:
+            _warned.add("adjoint")
+            text = "adjoint() is deprecated on 0-D tensors. Consider using x.conj()."
+            warnings.warn(text, UserWarning, stacklevel=2)
+        return conj(input)
     return conj(_last_two(input, "tensor.adjoint()"))
 
 

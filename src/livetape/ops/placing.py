@@ -10,9 +10,10 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import SCALAR_TYPE, boolean, of_numpy
 from livetape.kernels.scatter import add_at
+from livetape.ops.basics import is_expanded
 from livetape.ops.dims import as_int, wrap_dim
 from livetape.ops.gathering import TAKE, check_broadcast, check_flat
-from livetape.ops.indexing import FULL, INDEX_PUT, OVERWRITTEN, SELECT, SLICE, counters_like, surviving
+from livetape.ops.indexing import FULL, INDEX_PUT, OVERWRITTEN, SELECT, SLICE, counters_like, surviving, write_shared
 from livetape.ops.indexing import put_ as index_put_into
 from livetape.ops.options import fits, need_tensor, scalar_array
 from livetape.ops.shape import expand, reshape
@@ -98,6 +99,11 @@ def masked_fill_(self: Any, mask: Any, value: Any) -> Any:
     """In-place `masked_fill`."""
     op = _fill_row(self, mask, value)
     _check_mask(self, mask)
+    if is_expanded(self, "masked_fill_", "tensor[mask] = scalar"):
+        found = (
+            value.array.astype(self.array.dtype) if isinstance(value, TensorBase) else scalar_array(value, self.dtype)
+        )
+        return write_shared(self, np.broadcast_to(mask.array, self.array.shape), found)
     return op.inplace(self, mask, value)
 
 

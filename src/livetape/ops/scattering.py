@@ -11,9 +11,10 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, int32, int64, of_numpy
 from livetape.kernels.scatter import add_along, add_rows, along, reduce_along
+from livetape.ops.basics import is_expanded
 from livetape.ops.dims import no_overload, wrap_dim
 from livetape.ops.gathering import GATHER, INDEX_SELECT, check_range
-from livetape.ops.indexing import FULL, OVERWRITTEN, counters_like, surviving
+from livetape.ops.indexing import FULL, OVERWRITTEN, counters_like, surviving, write_shared
 from livetape.ops.options import need_tensor, scalar_array
 from livetape.ops.shape import reshape
 from livetape.ops.slicing import SLICE_BACKWARD
@@ -507,6 +508,9 @@ def index_fill(input: Any, dim: Any, index: Any, value: Any) -> Any:
 def index_fill_(self: Any, dim: Any, index: Any, value: Any) -> Any:
     """In-place `index_fill`."""
     op, values = _index_fill_call("index_fill_", self, dim, index, value)
+    if is_expanded(self, "index_fill_", "tensor[mask] = scalar"):
+        found = value.array.astype(self.array.dtype) if isinstance(value, TensorBase) else value
+        return write_shared(self, slices_key(self.array, values[1], index.array), found)
     return op.inplace(*values)
 
 

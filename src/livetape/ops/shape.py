@@ -11,7 +11,7 @@ from livetape._tape.explain import noted
 from livetape._tape.modes import state
 from livetape._tape.tensor import NDARRAY, TensorBase, counter_of, shape_of, wrap
 from livetape.dtypes import FLOAT, SCALAR_TYPE, dtype, int64
-from livetape.ops.basics import EXPAND, as_strided, cast, clone_as, sum_to
+from livetape.ops.basics import EXPAND, as_strided, cast, clone_as, sizes_error, sum_to
 from livetape.ops.dims import is_integer, wrap_dim, wrap_dims
 from livetape.ops.options import ints, need_tensor
 from livetape.ops.permuting import permute, t, transpose  # noqa: F401 - of this family
@@ -248,6 +248,9 @@ def unflatten(input: Any, dim: Any, sizes: Any) -> Any:
     at = wrap_dim(dim, len(size), "unflatten")
     if not sizes:
         raise noted(RuntimeError("unflatten: sizes must be non-empty"))
+    if not size:
+        words = f"unflatten got an unexpected error:\nDimension specified as {dim} but tensor has no dimensions"
+        raise noted(RuntimeError(words))
     try:
         parts = resolve(ints("unflatten", (sizes,), None, "sizes"), size[at])
     except RuntimeError as error:
@@ -353,15 +356,7 @@ def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> 
     have = array.shape
     new = len(wanted) - len(have)
     if new < 0:
-        raise noted(
-            RuntimeError(
-                f"expand(torch.{SCALAR_TYPE[input.dtype]}Tensor{{{list(have)}}}, size={list(wanted)}): the "
-                "number "
-                f"of sizes provided ({len(wanted)}) must be greater or equal to the number of dimensions "
-                "in the "
-                f"tensor ({len(have)})"
-            )
-        )
+        raise noted(sizes_error(input, wanted))
     strides = array.strides
     found = list(wanted)
     steps = [0] * len(found)
