@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 from livetape._tape.lines import line_of, line_text
 from livetape._tape.modes import state
-from livetape._tape.tensor import Node, TensorBase, VersionCounter, shape_of
-from livetape.dtypes import SCALAR_TYPE
+from livetape._tape.tensor import Node, TensorBase, VersionCounter, shape_of, version_of
+from livetape.dtypes import FLOAT, SCALAR_TYPE
 
 # Floors above the operations: an error below them names the operation that they called.
 ABOVE_OPERATIONS: Final = (
@@ -182,7 +182,8 @@ def _changed(description: str, found: int, expected: int) -> RuntimeError:
 
 
 def _described(tensor: TensorBase) -> str:
-    return f"[torch.{SCALAR_TYPE[tensor.dtype]}Tensor {list(shape_of(tensor))}]"
+    kind = SCALAR_TYPE[tensor.dtype]
+    return f"[{'CPUBoolType' if kind == 'Bool' else f'torch.{kind}Tensor'} {list(shape_of(tensor))}]"  # sic
 
 
 def _note_change(error: RuntimeError, node: Node, counter: VersionCounter | None, expected: int) -> None:
@@ -212,11 +213,22 @@ def version_error(node: Node, tensor: TensorBase, expected: int, found: int) -> 
     return error
 
 
+def list_version_error(node: Node, values: Any, expected: int) -> RuntimeError:
+    """One of several saved tensors was changed in place: the one that was changed most."""
+    tensors = [value for value in values if isinstance(value, TensorBase)]
+    changed = max(tensors, key=version_of)
+    found = int(version_of(changed))
+    total = sum([int(version_of(value)) for value in tensors])
+    return version_error(node, changed, max(0, found - (total - expected)), found)
+
+
 def result_version_error(
     node: Node, tensor: TensorBase, output: int, counter: VersionCounter, expected: int
 ) -> RuntimeError:
     """A saved result was changed in place."""
-    described = f"{_described(tensor)}, which is output {output} of {op_label(node)},"
+    described = _described(tensor)
+    if tensor.dtype.category >= FLOAT:
+        described += f", which is output {output} of {op_label(node)},"
     error = _changed(described, int(counter.value), expected)
     _note_change(error, node, counter, expected)
     return error

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from mypy_extensions import i64, mypyc_attr
 
-from livetape._tape.explain import note_call, result_version_error, version_error
+from livetape._tape.explain import list_version_error, note_call, result_version_error, version_error
 from livetape._tape.lines import note_line, note_unrecorded
 from livetape._tape.modes import interpose, is_recording, saved_hooks, state
 from livetape._tape.saved import (
@@ -39,6 +39,7 @@ from livetape._tape.tensor import (
     node_extras,
     shape_of,
     version_of,
+    versions_of,
     wrap,
 )
 from livetape._tape.views import (
@@ -270,6 +271,8 @@ class Op:
                 if value.recorded:
                     mask |= bit
                     differs = differs or value.dtype is not kind
+            elif isinstance(value, (list, tuple)) and versions_of(value) != 0:
+                plain = False
             bit <<= 1
         mask &= self.differentiable
         if mask == 0 or not is_recording():
@@ -479,11 +482,19 @@ class Op:
                         if versions is None:
                             versions = [0] * len(self.saved)
                         versions[position] = int(version)
+                elif isinstance(value, (list, tuple)):
+                    total = versions_of(value)
+                    if total != 0:
+                        if versions is None:
+                            versions = [0] * len(self.saved)
+                        versions[position] = total
             elif kind == PARAM:
                 kept[position] = values[saved.index]
             elif kind == RESULT:
                 result: TensorBase = results[saved.index]
                 kept[position] = result.array
+                if result.dtype.category < FLOAT:
+                    counter_of(result)  # indices: no node of theirs tells of a later change
                 if result.version is not None:
                     if node._counters is None:
                         node._counters = {}
@@ -628,6 +639,10 @@ class Op:
                 return value
             if isinstance(value, Packed):
                 return connected(run_unpack_hook(value), value.edge)
+            if isinstance(value, (list, tuple)):
+                then = 0 if node._versions is None else int(node._versions[position])
+                if versions_of(value) != then:
+                    raise list_version_error(node, value, then)
             return value
         if kind == RESULT:
             if isinstance(value, Packed):

@@ -296,6 +296,15 @@ def counter_of(tensor: TensorBase) -> VersionCounter:
     return counter
 
 
+def versions_of(values: Any) -> int:
+    """The changes of all tensors in a list, such as the indices of ``x[i, j]``, together."""
+    total = 0
+    for value in values:
+        if isinstance(value, TensorBase):
+            total += int(version_of(value))
+    return total
+
+
 def version_of(tensor: TensorBase) -> i64:
     """How often a tensor's memory was changed in place."""
     counter = tensor.version
