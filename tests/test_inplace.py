@@ -355,3 +355,15 @@ def test_views_follow_what_their_base_is_told() -> None:
     y = torch.ones(2, requires_grad=True) * 2
     with torch.inference_mode():
         assert y.detach_().requires_grad, "nothing is recorded here, and nothing forgotten"
+
+
+def test_a_view_of_a_tensor_that_was_detached_in_place() -> None:
+    x = torch.ones(4, requires_grad=True)
+    v = x.view(2, 2)
+    x.detach_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        v.add_(1)
+    y = torch.zeros(2, 3)
+    y[...] = y[0]  # the value is expanded first: what then shares memory is left to the program, as in torch
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor"):
+        y.copy_(y[0])

@@ -220,9 +220,9 @@ def check_inplace(target: TensorBase, recording: bool, uniform: bool = False, ot
             if target.creation != DEFAULT and (target.recorded or base.recorded or is_any_recorded(others)):
                 raise rebase_error(target, False)
             refresh_view(target)
-            if (base.recorded and base.node is None) or (target.recorded and target.node is None):
+            if target.recorded and base.node is None:
                 raise leaf_error("a view of a leaf Variable")
-        elif target.recorded and target.node is None:
+        if target.recorded and target.node is None:
             raise leaf_error("a leaf Variable")
     if not uniform:
         check_distinct(target.array)

@@ -29,7 +29,7 @@ from livetape._tape.views import check_distinct, check_inplace, has_base_of, nee
 from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
 from livetape.kernels.scatter import add_at
-from livetape.ops.basics import check_expands, copy_, is_expanded, sum_to, zeros
+from livetape.ops.basics import EXPAND, check_expands, copy_, is_expanded, sum_to, zeros
 from livetape.ops.choose import dropped
 from livetape.ops.creation import FILL_TENSOR
 from livetape.ops.slicing import ALIAS, FULL, SELECT, SLICE, UNSQUEEZE, with_ones
@@ -595,6 +595,7 @@ def _assign(target: Any, value: Any) -> None:
         if value.array.shape != target.array.shape:
             value = _without_leading_ones(value)
             check_expands(value, target)
+            value = EXPAND.apply((value, shape_of(target)))
         copy_(target, value)
 
 
