@@ -244,7 +244,10 @@ class _EachLoss(Function):
 
 
 class _TotalLoss(Function):
-    """The sum or mean; the forward computes the gradients along with the loss, and the backward scales them."""
+    """The sum or mean; the forward computes the gradients along with the loss, and the backward scales them.
+
+    They count as constants: a second derivative sees the scaling alone, as in torch.
+    """
 
     @staticmethod
     def forward(
@@ -269,16 +272,13 @@ class _TotalLoss(Function):
         return (total / divisor).to(input.dtype)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Any) -> Any:
         if ctx.gradients is None:
             raise RuntimeError(
                 "linear_cross_entropy chunked backward called twice; retain_graph=True / double backward are not "
                 "supported."
             )
-        if ctx.keep:
-            found = [None if value is None else value * grad for value in ctx.gradients]
-        else:
-            found = [None if value is None else value.mul_(grad) for value in ctx.gradients]
+        found = [None if value is None else value * grad for value in ctx.gradients]
+        if not ctx.keep:
             ctx.gradients = None
         return (*found, None, None, None, None, None)

@@ -99,9 +99,7 @@ def assert_close(
     >>> torch.testing.assert_close({"a": torch.ones(2)}, {"a": torch.ones(2) + 1e-7})
     """
     __tracebackhide__ = True
-    options = _Options(
-        rtol, atol, equal_nan, allow_subclasses, check_device, check_dtype, check_layout, check_stride
-    )
+    options = _Options(rtol, atol, equal_nan, allow_subclasses, check_device, check_dtype, check_layout, check_stride)
     try:
         # All pairs are formed before the first is compared: a difference in structure goes before one in values.
         for compare in list(_pairs(actual, expected, (), options)):
@@ -193,9 +191,7 @@ def _numbers(actual: Any, expected: Any, rtol: float, atol: float, place: Place,
     raise _Mismatch(AssertionError, _scalar_text(actual, expected, rtol, atol), place)
 
 
-def _compare_tensors(
-    actual: Any, expected: Any, rtol: float, atol: float, place: Place, options: _Options
-) -> None:
+def _compare_tensors(actual: Any, expected: Any, rtol: float, atol: float, place: Place, options: _Options) -> None:
     attributes = [("shape", actual.shape, expected.shape)]
     if options.check_layout:
         attributes.append(("layout", actual.layout, expected.layout))
@@ -278,6 +274,4 @@ def assert_allclose(
         expected = ops.tensor(expected, dtype=actual.dtype)
     if rtol is None and atol is None:
         rtol, atol = _wider(_OLD_TOLERANCES, (actual.dtype, expected.dtype))
-    assert_close(
-        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None
-    )
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)

@@ -52,9 +52,7 @@ def make_tensor(
         )
     whole = dtype in _INTEGERS or dtype is dtypes.boolean
     if requires_grad and whole:
-        raise ValueError(
-            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}"
-        )
+        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
     noncontiguous = noncontiguous and math.prod(shape) > 1
     if noncontiguous:  # every second element of twice as many
         shape = (*shape[:-1], 2 * shape[-1])
@@ -92,9 +90,7 @@ def make_tensor(
     return found
 
 
-def _limits(
-    dtype: Any, low: Any, high: Any, least: float, end: float, default: tuple[float, float]
-) -> tuple[Any, Any]:
+def _limits(dtype: Any, low: Any, high: Any, least: float, end: float, default: tuple[float, float]) -> tuple[Any, Any]:
     """The range of the values, cut to what the dtype can hold."""
     low = default[0] if low is None else low
     high = default[1] if high is None else high
