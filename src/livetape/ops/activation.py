@@ -14,7 +14,7 @@ from livetape.ops import smooth
 from livetape.ops.autocasting import brought_together
 from livetape.ops.basics import sum_to, zeros_like
 from livetape.ops.nodes import node_class
-from livetape.ops.table import elementwise, row
+from livetape.ops.table import elementwise, into, row
 
 # ---------------------------------------------------------------- relu and threshold
 THRESHOLD_BACKWARD = elementwise(
@@ -237,13 +237,17 @@ SOFTSHRINK = elementwise(
 )
 
 
-def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     """``input`` with the values of at most ``lambd`` replaced by 0 (source: ``torch.nn.functional.hardshrink``)."""
+    if out is not None:
+        return into(out, hardshrink, input, lambd)
     return HARDSHRINK.apply((_tensor("hardshrink", input), float(lambd)))
 
 
-def softshrink(input: Any, lambd: float = 0.5) -> Any:
+def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     """``input`` moved towards 0 by ``lambd``, and not beyond (source: ``torch.nn.functional.softshrink``)."""
+    if out is not None:
+        return into(out, softshrink, input, lambd)
     kind = _tensor("softshrink", input).dtype
     if not kind.is_floating_point:
         raise noted(refuse("softshrink_check", kind.np))

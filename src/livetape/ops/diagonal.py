@@ -85,8 +85,10 @@ def diagonal(input: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Any:
     return DIAGONAL.apply((input, _offset("diagonal", offset, "offset"), *dims))
 
 
-def diagonal_copy(input: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Any:
+def diagonal_copy(input: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1, *, out: Any = None) -> Any:
     """As `diagonal`, but a copy (source: ``torch.diagonal_copy``)."""
+    if out is not None:
+        return into(out, diagonal_copy, input, offset, dim1, dim2)
     dims = _diagonal_dims(input, dim1, dim2, input.array.ndim, "diagonal")
     return DIAGONAL_COPY.apply((input, _offset("diagonal", offset, "offset"), *dims))
 

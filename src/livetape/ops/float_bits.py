@@ -9,9 +9,10 @@ import numpy as np
 from livetape import return_types
 from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
-from livetape.dtypes import C_NAME, COMPLEX, FLOAT, SCALAR_TYPE, int32, uint16, uint32, uint64
+from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, int32, uint16, uint32, uint64
 from livetape.kernels.reductions import wide
 from livetape.ops.dims import wrap_dims
+from livetape.ops.outputs import c_name
 from livetape.ops.refuse import must_be_tensors, unsupported
 from livetape.ops.table import into, row
 
@@ -45,11 +46,10 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     if out is not None:
         mantissa, exponent = out
         if mantissa.dtype is not input.dtype:
-            kinds = f"{C_NAME[input.dtype]} but got {C_NAME[mantissa.dtype]}"
+            kinds = f"{c_name(input.dtype)} but got {c_name(mantissa.dtype)}"
             raise noted(RuntimeError(f"torch.frexp() expects mantissa to have dtype {kinds}"))
         if exponent.dtype is not int32:
-            kind = C_NAME[exponent.dtype]
-            kind += " int" if kind in ("long", "short") else ""
+            kind = c_name(exponent.dtype)
             raise noted(RuntimeError(f"torch.frexp() expects exponent to have int dtype but got {kind}"))
         return into(out, frexp, input)
     return return_types.frexp(FREXP.apply((input,)))

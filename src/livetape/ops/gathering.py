@@ -80,8 +80,10 @@ NARROW_COPY = row(
 )
 
 
-def narrow_copy(input: Any, dim: Any, start: Any, length: Any) -> Any:
+def narrow_copy(input: Any, dim: Any, start: Any, length: Any, *, out: Any = None) -> Any:
     """As `narrow`, but a copy (source: ``torch.narrow_copy``)."""
+    if out is not None:
+        return into(out, narrow_copy, input, dim, start, length)
     if is_integer(dim) and as_int(dim) >= input.array.ndim > 0:
         raise noted(
             RuntimeError(

@@ -13,6 +13,7 @@ from livetape.ops import shape as shapes
 from livetape.ops.added_products import ADDMM, check_expands
 from livetape.ops.autocasting import plain_in_autocast
 from livetape.ops.products import MM, MM_HALF, check_mm, matmul, refused
+from livetape.ops.table import into
 from livetape.thread_modes import casting
 
 
@@ -31,8 +32,10 @@ def _check_bias(bias: Any, rows: int, weight: Any) -> None:
         )
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
     """``input @ weight.T + bias`` for input [..., in] and weight [out, in] (source: ``torch.nn.functional.linear``)."""
+    if out is not None:
+        return into(out, linear, input, weight, bias)
     if not isinstance(input, TensorBase):
         raise noted(argument_error("linear", 0, input))
     if casting.threads and (autocast := casting.current()) is not None:

@@ -17,7 +17,7 @@ from livetape.ops.indexing import FULL, INDEX_PUT, OVERWRITTEN, SELECT, SLICE, c
 from livetape.ops.indexing import put_ as index_put_into
 from livetape.ops.options import fits, need_tensor, scalar_array
 from livetape.ops.shape import expand, reshape
-from livetape.ops.table import row
+from livetape.ops.table import into, row
 
 
 # ---------------------------------------------------------------- where a mask holds
@@ -356,8 +356,12 @@ def select_scatter(input: Any, src: Any, dim: Any, index: Any) -> Any:
     return SELECT_SCATTER.apply((input, src, at, place))
 
 
-def slice_scatter(input: Any, src: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
+def slice_scatter(
+    input: Any, src: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
+) -> Any:
     """A copy with ``src`` in the place of a range of slices (source: ``torch.slice_scatter``)."""
+    if out is not None:
+        return into(out, slice_scatter, input, src, dim, start, end, step)
     need_tensor("slice_scatter", src, "src", 1)
     size = shape_of(input)
     at = wrap_dim(dim, len(size), "slice_scatter")

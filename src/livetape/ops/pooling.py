@@ -12,7 +12,7 @@ from livetape.kernels.select import refuse
 from livetape.ops.activation import RELU
 from livetape.ops.basics import detach
 from livetape.ops.dims import as_int, is_integer
-from livetape.ops.table import row
+from livetape.ops.table import into, row
 from livetape.thread_modes import casting
 
 # ---------------------------------------------------------------- the rows
@@ -428,8 +428,14 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Any = None,
 ) -> Any:
     """The mean of each window of (N, C, H, W) or (C, H, W) (source: ``torch.nn.functional.avg_pool2d``)."""
+    if out is not None:
+        return into(
+            out, avg_pool2d, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -441,8 +447,14 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Any = None,
 ) -> Any:
     """The mean of each window of (N, C, D, H, W) (source: ``torch.nn.functional.avg_pool3d``)."""
+    if out is not None:
+        return into(
+            out, avg_pool3d, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 

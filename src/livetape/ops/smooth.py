@@ -10,7 +10,7 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.kernels import activation as kernels
 from livetape.ops.dims import wrap_dim
 from livetape.ops.joining import cat
-from livetape.ops.table import elementwise, row
+from livetape.ops.table import elementwise, into, row
 
 
 def _tensor(name: str, input: Any) -> Any:
@@ -154,11 +154,13 @@ GELU_TANH = elementwise(
 )
 
 
-def gelu(input: Any, *, approximate: str = "none") -> Any:
+def gelu(input: Any, *, approximate: str = "none", out: Any = None) -> Any:
     """``input`` times the normal distribution function, or its tanh approximation (``approximate="tanh"``).
 
     Source: ``torch.nn.functional.gelu``.
     """
+    if out is not None:
+        return into(out, gelu, input, approximate=approximate)
     if approximate == "none":
         return GELU.call1(input)
     if approximate != "tanh":
@@ -230,11 +232,13 @@ SOFTPLUS = elementwise(
 )
 
 
-def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
+def softplus(input: Any, beta: float = 1, threshold: float = 20, *, out: Any = None) -> Any:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` where ``beta * input`` is above ``threshold``.
 
     Source: ``torch.nn.functional.softplus``.
     """
+    if out is not None:
+        return into(out, softplus, input, beta, threshold)
     return SOFTPLUS.apply((_tensor("softplus", input), beta, threshold))
 
 
@@ -256,8 +260,10 @@ LOG_SIGMOID = elementwise(
 )
 
 
-def logsigmoid(input: Any) -> Any:
+def logsigmoid(input: Any, *, out: Any = None) -> Any:
     """``log(sigmoid(input))`` without overflow (source: ``torch.nn.functional.logsigmoid``)."""
+    if out is not None:
+        return into(out, logsigmoid, input)
     return LOG_SIGMOID.call1(input)
 
 

@@ -19,9 +19,9 @@ from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Op
 from livetape._tape.saved import argument_names
 from livetape._tape.tensor import TensorBase, counter_of, shape_of
 from livetape._tape.views import check_apart, check_distinct, check_inplace, needs_gradient
-from livetape.dtypes import SCALAR_TYPE, can_cast
 from livetape.kernels.resizing import resized
 from livetape.ops.nodes import node_class
+from livetape.ops.outputs import check_output
 from livetape.thread_modes import casting
 
 TABLE: dict[str, Op] = {}
@@ -264,13 +264,7 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
         local.interposers = stack
     results = (found,) if isinstance(found, TensorBase) else tuple(found)
     for target, result in zip(targets, results):
-        if not can_cast(result.dtype, target.dtype):
-            raise noted(
-                RuntimeError(
-                    f"result type {SCALAR_TYPE[result.dtype]} can't be cast to the desired output type "
-                    f"{SCALAR_TYPE[target.dtype]}"
-                )
-            )
+        check_output(function, target, result, len(results) > 1)
         if shape_of(result) == shape_of(target):
             check_distinct(target.array)
             for value in args:
