@@ -191,6 +191,16 @@ _TABLES = [
     Sample("embedding_bag", F + "embedding_bag", (_I[0], _n(5, 3), np.array([0, 1]))),
 ]
 
+_MAY_ATTEND = np.array([[True, False, True], [False, False, False], [True, True, True], [False, True, False]])
+_ATTENTION = both(
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention_for_cpu_backward",
+    F + "scaled_dot_product_attention",
+    (_n(2, 2, 4, 3), _n(2, 2, 3, 3), _n(2, 2, 3, 3)),
+    (_n(1, 2, 4, 3), _n(1, 2, 3, 3), _n(1, 2, 3, 3), _MAY_ATTEND),
+    (_n(1, 2, 4, 3), _n(1, 2, 4, 3), _n(1, 2, 4, 3), None, 0.0, True, 0.7),
+    (*[_n(2, 4, 2, 3).swapaxes(1, 2) for _ in range(3)], None, 0.0, True),
+)
 _NORMS = [
     *both(
         "native_layer_norm",
@@ -416,6 +426,7 @@ SAMPLES: list[Sample] = [
     *_ACTIVATIONS,
     *_LOSSES,
     *_TABLES,
+    *_ATTENTION,
     *_NORMS,
     *_CONVOLUTIONS,
     *_POOLS,

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from livetape import dtypes, ops
+from livetape.ops.attention import flash_attention, has_flash_attention
 from livetape.ops.autocasting import lower_in_autocast
 from livetape.tensor import Tensor
 
@@ -33,6 +34,8 @@ def scaled_dot_product_attention(
     if enable_gqa and key.size(-3) != query.size(-3):
         key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
         value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
+    if has_flash_attention(query, key, value, attn_mask, dropout_p):
+        return flash_attention(query, key, value, is_causal, attn_mask, scale)  # type: ignore[no-any-return]
     factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
     if is_causal:
         attn_mask = ops.ones((query.size(-2), key.size(-2)), dtype=dtypes.boolean).tril()

@@ -32,6 +32,8 @@ extern PyMethodDef pool_methods[];
 extern const Twin pool_twins[];
 extern PyMethodDef rnn_methods[];
 extern const Twin rnn_twins[];
+extern PyMethodDef attention_methods[];
+extern const Twin attention_twins[];
 bool add_boundary(PyObject* module);  // the class Boundary
 bool start_small();  // takes what it needs of NumPy; false with an exception set
 

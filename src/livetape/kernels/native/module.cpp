@@ -14,7 +14,7 @@
 namespace native {
 namespace {
 
-const Twin* const twins[] = {small_twins, row_twins, loss_twins, point_twins, step_twins, conv_twins, norm_twins, pool_twins, rnn_twins};
+const Twin* const twins[] = {small_twins, row_twins, loss_twins, point_twins, step_twins, conv_twins, norm_twins, pool_twins, rnn_twins, attention_twins};
 
 PyObject* set_twin(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (!arguments("set_twin", count, 2)) return nullptr;
@@ -72,7 +72,7 @@ PyMODINIT_FUNC PyInit__native(void) {
         return nullptr;
     }
     for (PyMethodDef* methods : {native::small_methods, native::row_methods, native::loss_methods, native::point_methods,
-                                 native::step_methods, native::buffer_methods, native::conv_methods, native::draw_methods, native::norm_methods, native::pool_methods, native::rnn_methods})
+                                 native::step_methods, native::buffer_methods, native::conv_methods, native::draw_methods, native::norm_methods, native::pool_methods, native::rnn_methods, native::attention_methods})
         if (PyModule_AddFunctions(module, methods) < 0) {
             Py_DECREF(module);
             return nullptr;
