@@ -84,6 +84,17 @@ def same(want: Any, got: Any) -> None:
     np.testing.assert_allclose(got.detach().numpy(), want.detach().resolve_conj().numpy(), **close)
 
 
+def same_output(want: Any, got: Any) -> None:
+    if isinstance(want, torch.Tensor):
+        same(want, got)
+        assert node_name(got) == node_name(want)
+    elif isinstance(want, (tuple, list)):
+        for w, g in zip(want, got, strict=True):
+            same_output(w, g)
+    elif not callable(want):
+        assert got == want
+
+
 def known_differences() -> dict[str, str]:
     lines = (Path(__file__).parent / "known_differences.txt").read_text().splitlines()
     return dict(line.rsplit(": ", 1) for line in lines if line and line[0] != "#")
@@ -92,24 +103,34 @@ def known_differences() -> dict[str, str]:
 KNOWN = known_differences()
 
 
-def parameter(i: int, sample: Sample) -> Any:
-    marks = [pytest.mark.xfail(reason=KNOWN[repr(sample)], strict=False)] if repr(sample) in KNOWN else []
-    return pytest.param(sample, id=f"{i}-{sample!r}", marks=marks)
+def parameters() -> Iterator[Any]:
+    """Each sample by its text, numbered where several have the same."""
+    seen: dict[str, int] = {}
+    for sample in SAMPLES:
+        text = repr(sample)
+        seen[text] = seen.get(text, 0) + 1
+        name = text if seen[text] == 1 else f"{text}#{seen[text]}"
+        marks = [pytest.mark.xfail(reason=KNOWN[name], strict=True)] if name in KNOWN else []
+        NAMES.add(name)
+        yield pytest.param(sample, id=name, marks=marks)
 
 
-@pytest.mark.parametrize("sample", [parameter(i, s) for i, s in enumerate(SAMPLES)])
+NAMES: set[str] = set()
+
+
+@pytest.mark.parametrize("sample", list(parameters()))
 def test_sample(sample: Sample) -> None:
     want, want_grads = run(torch, sample)
     got, got_grads = run(livetape, sample)
     assert len(got) == len(want)
     for w, g in zip(want, got, strict=True):
-        if isinstance(w, torch.Tensor):
-            same(w, g)
-            assert node_name(g) == node_name(w)
-        elif not callable(w):
-            assert g == w
+        same_output(w, g)
     for w, g in zip(want_grads, got_grads, strict=True):
         same(w, g)
+
+
+def test_known_differences_are_of_samples() -> None:
+    assert set(KNOWN) <= NAMES
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,10 @@ SAMPLES: list[Sample] = [
     Sample("native_dropout", "native_dropout", (_n(3, 4), 0.3, False)),
     Sample("native_dropout_backward", "native_dropout", (_n(3), 0.3, False)),
     Sample(
-        "_native_batch_norm_legit", "_native_batch_norm_legit", (_n(4, 3), _n(3), _n(3), *_STATISTICS, True, 0.1, 1e-5)
+        "_native_batch_norm_legit",
+        "_native_batch_norm_legit",
+        (_n(4, 3), _n(3), _n(3), *_STATISTICS, True, 0.1, 1e-5),
+        grad=False,
     ),
     Sample("_native_batch_norm_legit.no_stats", "_native_batch_norm_legit", (_n(4, 3), _n(3), _n(3), True, 0.1, 1e-5)),
     Sample(
@@ -55,7 +58,10 @@ SAMPLES: list[Sample] = [
         grad=False,
     ),
     Sample(
-        "_batch_norm_with_update", "ops.aten._batch_norm_with_update", (_n(4, 3), _n(3), _n(3), *_STATISTICS, 0.1, 1e-5)
+        "_batch_norm_with_update",
+        "ops.aten._batch_norm_with_update",
+        (_n(4, 3), _n(3), _n(3), *_STATISTICS, 0.1, 1e-5),
+        grad=False,
     ),
     Sample(
         "max_pool2d_with_indices_backward.indices",
