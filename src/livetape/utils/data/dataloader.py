@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 from livetape.utils.data._utils.collate import default_collate, default_convert
+from livetape.utils.data._utils.info import _DatasetKind, get_worker_info
 from livetape.utils.data._utils.iterators import _BaseDataLoaderIter, _SingleProcessDataLoaderIter
-from livetape.utils.data._utils.worker import _DatasetKind, get_worker_info
 from livetape.utils.data.dataset import Dataset, IterableDataset
 from livetape.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from livetape.autograd._blocks import record_function
 from livetape.thread_modes import local
-from livetape.utils.data._utils.worker import _DatasetKind
+from livetape.utils.data._utils.info import _DatasetKind
 from livetape.utils.data.sampler import draw_seed
 
 _NOT_PINNED = (

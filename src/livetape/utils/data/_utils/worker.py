@@ -12,73 +12,13 @@ import numpy as np
 
 from livetape.random import manual_seed
 from livetape.threads import set_num_threads
+from livetape.utils.data._utils.channel import Packed
 from livetape.utils.data._utils.errors import ExceptionWrapper
-from livetape.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+from livetape.utils.data._utils.info import Here, WorkerInfo, _DatasetKind, get_worker_info
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
 _CHECK = 5.0  # seconds between looks whether the loader's process still lives
-
-
-class _DatasetKind:
-    """How a loader gets at samples."""
-
-    Map = 0
-    Iterable = 1
-
-    @staticmethod
-    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
-        """The fetcher for a kind of dataset."""
-        fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
-        return fetcher(dataset, auto_collation, collate_fn, drop_last)
-
-
-class WorkerInfo:
-    """A worker's number, how many there are, its seed, and its copy of the dataset; not to be changed."""
-
-    __slots__ = ("dataset", "id", "num_workers", "rng", "seed", "worker_method")
-
-    id: int
-    num_workers: int
-    seed: int
-    dataset: Any
-    rng: Any
-    worker_method: str | None
-
-    def __init__(
-        self,
-        id: int,
-        num_workers: int,
-        seed: int,
-        dataset: Any,
-        rng: Any = None,
-        worker_method: str | None = "multiprocessing",
-    ) -> None:
-        values = {
-            "id": id,
-            "num_workers": num_workers,
-            "seed": seed,
-            "dataset": dataset,
-            "rng": rng,
-            "worker_method": worker_method,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"cannot assign to field {name!r}")
-
-    def __repr__(self) -> str:
-        names = ("id", "num_workers", "seed", "dataset", "rng", "worker_method")
-        return f"WorkerInfo({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
-
-
-_worker_info: WorkerInfo | None = None
-
-
-def get_worker_info() -> WorkerInfo | None:
-    """Who this worker process is; None in any other process (source: ``torch.utils.data.get_worker_info``)."""
-    return _worker_info
 
 
 class Ended:
@@ -183,13 +123,12 @@ def _seed_all(base_seed: int, worker_id: int) -> int:
 
 def _worker_loop(task: Task) -> None:
     """The life of a worker process."""
-    global _worker_info
     try:
         for channel in task.strangers:
             channel.close()
         set_num_threads(1)
         seed = _seed_all(task.base_seed, task.worker_id)
-        _worker_info = WorkerInfo(task.worker_id, task.num_workers, seed, task.dataset)
+        Here.worker = WorkerInfo(task.worker_id, task.num_workers, seed, task.dataset)
         inbox = _Inbox(task)
         fault: Any = None
         try:
@@ -239,8 +178,6 @@ def _where(task: Task) -> str:
 
 def _send(task: Task, number: Any, data: Any) -> None:
     """Send a result; what cannot be pickled is answered with the reason."""
-    from livetape.utils.data._utils.channel import Packed
-
     try:
         packed = Packed((number, data))
     except Exception:
@@ -252,8 +189,6 @@ def _send(task: Task, number: Any, data: Any) -> None:
 
 def _explained(number: Any, wrapped: ExceptionWrapper) -> Any:
     """An exception whose class the loader's process can find: the nearest base class, if not its own."""
-    from livetape.utils.data._utils.channel import Packed
-
     for kind in wrapped.exc_type.__mro__:
         wrapped.exc_type = kind
         try:
