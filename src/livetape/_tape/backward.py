@@ -47,6 +47,7 @@ class Task:
         "overflow",
         "pruned",
         "ready",
+        "records",
         "results",
         "visited",
     )
@@ -59,6 +60,7 @@ class Task:
         self.accumulate = accumulate  # whether leaves receive their gradient in .grad
         self.pruned: bool = False  # whether only paths to the captured inputs are walked
         self.finished: bool = False
+        self.records: bool = False  # whether the walk is recorded for the sake of a node on its way
         self.results: list[Any] = [None] * captures
         self.visited: list[Vertex] = []
         self.overflow: dict[Vertex, Slot] = {}  # notes on vertices that another unfinished walk has notes on
@@ -152,6 +154,24 @@ class Task:
                 slot = self.find(vertex)
                 if slot is not None and slot.needed:
                     raise freed_error(vertex)
+
+    # ------------------------------------------------------------ walks that are recorded for a node's sake
+    def leads_to_recorder(self) -> bool:
+        """Whether a node on the way asks how its gradients depend on its results."""
+        for vertex in self.visited:
+            if isinstance(vertex, Node) and vertex._extras is not None and vertex._extras.records:
+                return True
+        return False
+
+    def forget(self, keep: bool) -> None:
+        """Leave no trace of the recording: what is returned has no history, and what was saved is freed unless kept."""
+        for i, result in enumerate(self.results):
+            if result is not None:
+                self.results[i] = wrap(result.array, result.dtype, result._size)
+        if not keep:
+            for vertex in self.visited:
+                if isinstance(vertex, Node) and (vertex._op is None or vertex._op.has_saved_tensors(vertex)):
+                    vertex._release()
 
     # ------------------------------------------------------------ the heap of ready nodes
     def push(self, node: Node) -> None:
@@ -358,7 +378,7 @@ class Task:
         before = slot.grad if sums is None else sums[nr]
         if before is None:
             total = grad
-        elif self.create or state.interposed != 0:
+        elif self.create or self.records or state.interposed != 0:
             total = primitives.add(before, grad)
             exclusive = False
         elif (
@@ -585,7 +605,10 @@ def run_backward(
                 place += 1
             task.prune()
         task.check_not_freed()
-        set_grad(create)
+        if state.records and outer is None and task.leads_to_recorder():
+            task.records = True
+            task.keep = True
+        set_grad(create or task.records)
         for root in roots:  # a root counts as one more gradient to come
             slot = task.find(root.node if isinstance(root, Edge) else root)
             if slot is not None:
@@ -593,6 +616,8 @@ def run_backward(
         for i in range(len(roots)):
             task.deliver(roots[i], root_grads[i], False, None)
         task.walk()
+        if task.records and not create:
+            task.forget(keep)
     finally:
         local.walk = outer
         set_grad(before)

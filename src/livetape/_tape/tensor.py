@@ -136,7 +136,7 @@ class Node(Vertex):
 class NodeExtras:
     """What few nodes have: hooks, metadata, output shapes."""
 
-    __slots__ = ("hooks", "metadata", "outputs", "packed", "pre_hooks", "retained", "tensor_hooks")
+    __slots__ = ("hooks", "metadata", "outputs", "packed", "pre_hooks", "records", "retained", "tensor_hooks")
 
     def __init__(self) -> None:
         self.hooks: dict[int, Any] | None = None
@@ -146,6 +146,7 @@ class NodeExtras:
         self.metadata: dict[Any, Any] | None = None
         self.outputs: list[Any] | None = None  # (Size, dtype) of each output, for nodes that have several
         self.packed: bool = False  # whether saved-tensor hooks keep what was saved
+        self.records: bool = False  # whether walks that lead here are recorded, see ops/repeated.py
 
 
 class Edge:

@@ -24,6 +24,7 @@ from livetape._tape.views import CopySlicesBase, copied_slices, primitives
 from livetape.compat import compat
 from livetape.dtypes import COMPLEX, FLOAT, dtype, of_numpy
 
+vdot: Final = np.vdot
 LONGEST: Final = 100  # steps that one Unused may be away from its beginning: freeing it recurses
 
 
@@ -139,15 +140,17 @@ def passed_on(
     for g in grads:
         if g is not None and g.dtype.category != FLOAT:
             return None
-    found: list[Unused | None] = [None] * len(wanted)
-    useful = False
+    row: Any = node._op
+    far = (unused is not None and unused.far) or (row is not None and row.masks)
+    found: list[Unused | None] | None = None
     for i, edge in enumerate(node._edges):
-        if wanted[i]:
+        if wanted[i] and leads_on(edge, far):
             step = stepped(node, grads, wanted, unused, i)
-            if step is not None and leads_on(edge, step.far):
+            if step is not None:
+                if found is None:
+                    found = [None] * len(wanted)
                 found[i] = step
-                useful = True
-    return found if useful else None
+    return found
 
 
 def leads_on(edge: Any, far: bool) -> bool:
@@ -241,11 +244,11 @@ def settle(
     unused: Unused,
 ) -> None:
     """Put 0 for NaN where a derivative was not needed at all."""
-    if compat.torch:
+    if compat.torch or not (row.is_elementwise() or row.uses is not None or row.mixes):
         return
     for i in range(len(found)):
         g = found[i]
-        if g is None or g.dtype.category == COMPLEX or not may_have_nan(g):
+        if g is None or g.dtype.category == COMPLEX or not (rests_on_tensors(node, row, i) and may_have_nan(g)):
             continue
         if row.mixes:
             found[i] = product_of_used(node, row, grads, wanted, g, unused, i)
@@ -260,11 +263,30 @@ def settle(
             found[i] = primitives.leave_out(g, used, border_at(node._edges[i], unused))
 
 
+def rests_on_tensors(node: Node, row: Op, at: int) -> bool:
+    """Whether a derivative depends on tensors, or on a number that makes NaN of 0."""
+    formula = row.of_input[at]
+    saved = node._saved
+    if formula is None or saved is None:
+        return False
+    for position in formula.needs:
+        kind = row.saved[position].kind
+        value = saved[position]
+        if kind == RESULT or isinstance(value, (TensorBase, Packed)):
+            return True
+        if isinstance(value, float) and (value == 0 or value - value != 0):
+            return True
+        if value == 0 and isinstance(value, int):
+            return True
+    return False
+
+
 def may_have_nan(grad: TensorBase) -> bool:
     """False if no element is NaN."""
     if state.interposed != 0:
         return True
-    total: Any = grad.array.sum()
+    array: Any = grad.array
+    total: Any = vdot(array, array) if grad.dtype.itemsize > 2 else array.sum()  # NaN if an element is
     return bool(total != total)
 
 

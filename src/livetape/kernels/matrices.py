@@ -161,10 +161,12 @@ def eigh(a: Any, uplo: Any, vectors: bool) -> tuple[Any, Any]:
 def eig(a: Any, vectors: bool) -> tuple[Any, Any]:
     """Eigenvalues and eigenvectors as complex numbers (no eigenvectors unless asked for)."""
     kind = np.result_type(a.dtype, np.complex64)
-    if not np.isfinite(a).all():
-        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    finite = np.isfinite(a).all((-2, -1))
     if not vectors:
-        return np.linalg.eigvals(a).astype(kind), np.zeros(0, kind)
+        values = np.linalg.eigvals(np.where(finite[..., None, None], a, a.dtype.type(0))).astype(kind)
+        return np.where(finite[..., None], values, kind.type(complex(np.nan, np.nan))), np.zeros(0, kind)
+    if not finite.all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     values, columns = np.linalg.eig(a)
     return values.astype(kind), columns.astype(kind)
 
@@ -172,6 +174,14 @@ def eig(a: Any, vectors: bool) -> tuple[Any, Any]:
 # ---------------------------------------------------------------- singular values
 def svd(a: Any, full_matrices: bool, vectors: bool) -> tuple[Any, Any, Any]:
     """U, the singular values and V^H; two empty arrays and the values unless vectors are asked for."""
+    if not np.isfinite(a).all() and not np.isnan(a).any():  # LAPACK would go on for ever
+        bad = ~np.isfinite(a).all((-2, -1))[..., None, None]
+        u, s, vh = svd(np.where(bad, a.dtype.type(0), a), full_matrices, vectors)
+        s = np.where(bad[..., 0], s.dtype.type(np.nan), s)
+        if not vectors:
+            return u, s, vh
+        nan = a.dtype.type(np.nan)
+        return np.where(bad, nan, u), s, np.where(bad, nan, vh)
     try:
         if vectors:
             u, s, vh = np.linalg.svd(a, full_matrices)

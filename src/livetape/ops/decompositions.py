@@ -31,6 +31,7 @@ from livetape.ops.matrices import (
     watched,
 )
 from livetape.ops.refuse import unsupported
+from livetape.ops.repeated import limits, pairs_of, quotient, vanishes, watch
 from livetape.ops.solving import SOLVE, SOLVE_TRIANGULAR
 from livetape.ops.table import into, row
 
@@ -198,8 +199,21 @@ def _eigh_backward(grads: Any, result0: Any, result1: Any) -> Any:
         return product(vectors * by_values.unsqueeze(-2), mH(vectors))
     inner = product(mH(vectors), by_vectors)
     _check_phases("linalg_eigh_backward", inner)
+    turn = (inner - mH(inner)) * 0.5
     gaps = values.unsqueeze(-2) - values.unsqueeze(-1) + identity_like(values)
-    return product(vectors, _with_diagonal(inner / gaps, by_values), mH(vectors))
+    return product(vectors, _with_diagonal(_quotient(turn, gaps, values, inner), by_values), mH(vectors))
+
+
+def _quotient(divided: Any, gaps: Any, values: Any, inner: Any) -> Any:
+    """``divided / gaps``, and its limits where eigenvalues repeat."""
+    pairs = pairs_of(values, divided)
+    if pairs is None:
+        return divided / gaps
+    pairs = vanishes(divided, pairs, inner)
+    return quotient(divided, gaps, limits(divided, values, pairs), pairs)
+
+
+_REPEATED = "repeated values, where the loss does not depend on the choice of the vectors"
 
 
 EIGH = row(
@@ -210,6 +224,7 @@ EIGH = row(
     outputs=2,
     analytic=False,
     A=_eigh_backward,
+    differs=_REPEATED,
 )
 
 
@@ -236,7 +251,9 @@ def eigh(input: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """
     if out is not None:
         return into(out, eigh, input, UPLO)
-    return return_types.linalg_eigh(EIGH.apply((input, _check_eigh("linalg_eigh", input, UPLO), True)))
+    found = EIGH.apply((input, _check_eigh("linalg_eigh", input, UPLO), True))
+    watch(found[0])
+    return return_types.linalg_eigh(found)
 
 
 @single_in_autocast
@@ -259,7 +276,7 @@ def _eig_backward(grads: Any, result0: Any, result1: Any) -> Any:
         _check_phases("linalg_eig_backward", inner)
         tangent = inner - product(mH(vectors), vectors) * real(diagonal_of(inner)).unsqueeze(-2)
         gaps = (values.unsqueeze(-2) - values.unsqueeze(-1)).conj() + identity_like(values)
-        core = _with_diagonal(tangent / gaps, by_values)
+        core = _with_diagonal(_quotient(tangent, gaps, values, inner), by_values)
     return SOLVE.apply((mH(vectors), product(core, mH(vectors)), True, ""))[0]
 
 
@@ -270,6 +287,7 @@ EIG = row(
     outputs=2,
     analytic=False,
     self=_eig_backward,
+    differs=_REPEATED,
 )
 
 
@@ -288,7 +306,9 @@ def eig(input: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, eig, input)
     _check_eig("linalg.eig", input)
-    return return_types.linalg_eig(EIG.apply((input, True)))
+    found = EIG.apply((input, True))
+    watch(found[0])
+    return return_types.linalg_eig(found)
 
 
 @single_in_autocast

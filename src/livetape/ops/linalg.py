@@ -136,7 +136,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
         )
     singular.check_svd(input)
     if compute_uv:
-        U, S, Vh = singular.SVD.apply((input, not some, True))
+        U, S, Vh = singular.decomposed(input, not some)
         return return_types.svd((U, S, mH(Vh)))
     *batch, m, n = shape_of(input)
     kind = input.dtype

@@ -19,6 +19,7 @@ from livetape.ops.matrices import (
     diagonal_of,
     identity_like,
     mH,
+    mT,
     need,
     need_broadcast,
     need_float,
@@ -28,6 +29,7 @@ from livetape.ops.matrices import (
     product,
     watched,
 )
+from livetape.ops.repeated import column_limits, is_watched, limits, pairs_of, quotient, vanishes, watch
 from livetape.ops.table import into, row
 
 # ---------------------------------------------------------------- the decomposition
@@ -68,7 +70,14 @@ def _svd_backward(grads: Any, result0: Any, result1: Any, result2: Any, full_mat
     if u.dtype.category == COMPLEX:
         _check_phases(skew_u, skew_v)
     gaps = row_s * row_s - column_s * column_s + identity_like(s)
-    core = plus(None if skew_u is None else skew_u * row_s, None if skew_v is None else column_s * skew_v) / gaps
+    divided = plus(None if skew_u is None else skew_u * row_s, None if skew_v is None else column_s * skew_v)
+    pairs = pairs_of(s, divided)
+    if pairs is None:
+        core = divided / gaps
+    else:
+        scale_u = None if inner_u is None else inner_u * row_s
+        pairs = vanishes(divided, pairs, scale_u, None if inner_v is None else column_s * inner_v)
+        core = quotient(divided, gaps, _limits(divided, skew_u, skew_v, s, pairs), pairs)
     if u.dtype.category == COMPLEX:
         core = core - as_diagonal(diagonal_of(core))
         if skew_u is not None and skew_v is not None:
@@ -77,11 +86,32 @@ def _svd_backward(grads: Any, result0: Any, result1: Any, result2: Any, full_mat
         core = core + as_diagonal(by_s)
     left = product(u, core)
     if tall and by_u is not None:  # what leaves the space of U
-        left = left + (by_u - product(u, inner_u)) / row_s
+        left = left + _over(by_u - product(u, inner_u), s)
     found = product(left, vh)
     if wide and by_vh is not None:
-        found = found + product(u / row_s, by_vh - product(mH(inner_v), vh))
+        found = found + product(u, mT(_over(mT(by_vh - product(mH(inner_v), vh)), s)))
     return found
+
+
+def _over(columns: Any, s: Any) -> Any:
+    """Columns divided by singular values, and the limits where these are 0."""
+    if not is_watched(s, columns) or s.array.all():
+        return columns / s.unsqueeze(-2)
+    none = np.broadcast_to((s.array == 0)[..., None, :], columns.array.shape)
+    return quotient(columns, s.unsqueeze(-2), column_limits(columns, s), none)
+
+
+def _limits(divided: Any, skew_u: Any, skew_v: Any, s: Any, pairs: Any) -> Any:
+    """The limits of `divided` over the difference of the squares, where singular values repeat."""
+    sizes = s.array
+    none = sizes == 0
+    both_none = none[..., None, :] & none[..., :, None] & pairs
+    sums = sizes[..., None, :] + sizes[..., :, None]
+    found = limits(divided, s, pairs & ~both_none) / np.where(both_none | (sums == 0), 1, sums)
+    if both_none.any():  # U and V turn apart, and what one of them says suffices
+        part = skew_u if skew_u is not None else mH(skew_v)
+        found = np.where(both_none, limits(part, s, both_none), found)
+    return found.astype(divided.array.dtype, copy=False)
 
 
 SVD = row(
@@ -92,6 +122,7 @@ SVD = row(
     outputs=3,
     analytic=False,
     A=_svd_backward,
+    differs="repeated values, where the loss does not depend on the choice of the vectors",
 )
 
 
@@ -117,7 +148,15 @@ def svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: Any = No
     need("linalg_svd", "A", A)
     check_svd(A)
     _check_driver("svd", driver)
-    return return_types.linalg_svd(SVD.apply((A, bool(full_matrices), True)))
+    return return_types.linalg_svd(decomposed(A, bool(full_matrices)))
+
+
+def decomposed(A: Any, full_matrices: bool) -> Any:
+    """`svd` as a plain tuple, without checks."""
+    found = SVD.apply((A, full_matrices, True))
+    rows, columns = shape_of(A)[-2:]
+    watch(found[1], rows != columns and not found[1].array.all())
+    return found
 
 
 def _check_driver(name: str, driver: Any) -> None:
