@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import threading
 import warnings
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import livetape as torch
 from livetape.autograd import Function, grad, graph
+from livetape.autograd._expression import expression_at
 from livetape.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 
 
@@ -276,12 +278,46 @@ def test_nan_is_found_where_it_arises() -> None:
         y = (root() * 0).sum()
         with pytest.warns(UserWarning) as caught, pytest.raises(RuntimeError) as failed:
             y.backward()
-    assert str(failed.value) == "Function 'SqrtBackward0' returned nan values in its 0th output."
+    assert str(failed.value).startswith("Function 'SqrtBackward0' returned nan values in its 0th output.\n")
+    assert str(failed.value).endswith("in root\n    return x.sqrt()")
     text = str(caught[0].message)
     assert text.startswith("Error detected in SqrtBackward0. Traceback of forward call that caused the error:\n")
     assert "in test_nan_is_found_where_it_arises\n    y = (root() * 0).sum()\n" in text
     assert text.endswith("in root\n    return x.sqrt()\n")
-    assert "return x.sqrt()" in "".join(failed.value.__notes__)
+
+
+def test_where_nan_arises_in_a_program_without_source() -> None:
+    program = "with torch.autograd.set_detect_anomaly(True): (x.sqrt() * 2 + torch.add(x, x, alpha=3)).backward()"
+    names = {"torch": torch, "x": torch.tensor(-1.0, requires_grad=True)}
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError) as failed:
+        exec(compile(program, "<program>", "exec"), names)
+    assert str(failed.value).endswith('File "<program>", line 1, in <module>\n    x.sqrt()')
+    with torch.set_compat("torch"), pytest.warns(UserWarning), pytest.raises(RuntimeError) as failed:
+        exec(compile(program, "<program>", "exec"), names)
+    assert str(failed.value) == "Function 'SqrtBackward0' returned nan values in its 0th output."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.sqrt()",
+        "F.pad(x, (1, 2), value=-3)",
+        "(x + y).sum(dim=1)",
+        "f(x[0], [y, z])",
+        "x @ (y ** 2)",
+        "-x > 3",
+    ],
+)
+def test_expressions_are_read_from_bytecode(text: str) -> None:
+    code = compile(text, "<expression>", "eval")
+    last = [step.offset for step in dis.get_instructions(code) if "RETURN" not in step.opname][-1]
+    assert expression_at(code, last) == text
+
+
+def test_other_code_is_no_expression() -> None:
+    code = compile("f(*x)", "<expression>", "eval")
+    last = [step.offset for step in dis.get_instructions(code) if "RETURN" not in step.opname][-1]
+    assert expression_at(code, last) is None
 
 
 def test_the_mode_in_second_derivatives() -> None:

@@ -12,6 +12,8 @@ import numpy as np
 
 from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase, node_extras
+from livetape.autograd._expression import expression_at
+from livetape.compat import compat
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
@@ -46,6 +48,13 @@ class Trace(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         return (_described(*call) for call in self._calls)
+
+    def last(self) -> str:
+        """The last call; where there is no source to quote, what it calls."""
+        code, at = self._calls[-1]
+        text = _described(code, at)
+        called = expression_at(code, at) if text.count("\n") == 1 else None
+        return f"{text}    {called}\n" if called else text
 
 
 def _described(code: Any, at: int) -> str:
@@ -96,11 +105,11 @@ class Watch:
         for k, grad in enumerate(grads):
             if grad is not None and np.isnan(grad.array).any():
                 name = node.name()
-                error = RuntimeError(f"Function '{name}' returned nan values in its {k}th output.")
+                text = f"Function '{name}' returned nan values in its {k}th output."
                 trace = _metadata(node).get(_TRACE)
-                if trace:
-                    error.add_note(f"livetape: {name} is the derivative of the operation at\n{trace[-1].rstrip()}")
-                raise error
+                if trace and not compat.torch:
+                    text += f"\nException raised from the derivative of the operation at\n{trace.last().rstrip()}"
+                raise RuntimeError(text)
 
 
 def _metadata(node: Any) -> dict[Any, Any]:
