@@ -20,10 +20,7 @@ assert livetape and _kernels  # importing them gives every kernel its twin
 FLOATS = (np.float32, np.float64)
 ROWS = [(1, 1), (8, 2), (3, 1), (1, 7), (5, 10), (33, 3), (2, 3, 4), (4, 32), (3, 33), (2, 250), (2, 1031), (6,)]
 SIZES = [(), (0,), (1,), (3, 5), (4, 0), (16,), (257,), (40, 53)]
-EXACT = {
-    "add", "subtract", "multiply", "divide", "negative", "square", "sqrt", "relu", "relu_backward", "sum_all", "nll",
-    "nll_backward",
-}  # fmt: skip
+EXACT = {"sum_all", "nll", "nll_backward"}
 SUMS = {
     "matmul",
     "matmul_nt",
@@ -249,55 +246,7 @@ def test_layer_norm_of_others() -> None:
     check("layer_norm_backward", np.broadcast_to(grad[:1], x.shape), x, (8,), mean, rstd, weight, [True, True, True])
 
 
-# ---------------------------------------------------------------- element by element
-SPECIAL = [
-    np.nan,
-    np.inf,
-    -np.inf,
-    0.0,
-    -0.0,
-    1e-40,
-    -1e-40,
-    88.0,
-    -88.0,
-    -89.0,
-    104.0,
-    -104.0,
-    709.0,
-    -745.2,
-    1e30,
-    -1e30,
-]
-
-
-@pytest.mark.parametrize("kind", FLOATS)
-@pytest.mark.parametrize("name", ["sigmoid", "silu", "gelu"])
-def test_points(name: str, kind: Any) -> None:
-    for shape in SIZES:
-        check(name, draw(shape, kind, scale=3))
-    check(name, np.array(SPECIAL, kind))
-    for x in strange(draw((5, 6), kind)):
-        check(name, x)
-    for half in HALF:
-        check(name, draw((5, 6), half))
-    if name != "gelu":
-        check(name, draw((3, 4), np.complex64))
-
-
-@pytest.mark.parametrize("kind", FLOATS)
-@pytest.mark.parametrize("name", ["sigmoid_backward", "tanh_backward", "silu_backward", "gelu_backward"])
-def test_slopes(name: str, kind: Any) -> None:
-    for shape in SIZES:
-        x = draw(shape, kind, 1)
-        check(name, draw(shape, kind), np.tanh(x, out=...) if name == "tanh_backward" else x)
-    special = np.array(SPECIAL, kind)
-    check(name, np.ones_like(special), special)
-    check(name, special, np.full_like(special, 0.5))
-    for x in strange(draw((5, 6), kind)):
-        check(name, draw((5, 6), kind, 1), x)
-    check(name, draw((), kind), draw((4, 3), kind))
-
-
+# ---------------------------------------------------------------- exponentials
 @pytest.mark.parametrize("kind", FLOATS)
 def test_exponentials_are_accurate(kind: Any) -> None:
     """Within 2 units in the last place of e**x itself, subnormal results included."""
@@ -312,32 +261,7 @@ def test_exponentials_are_accurate(kind: Any) -> None:
     assert np.all(np.abs(got - exact) <= 2 * np.spacing(exact.astype(kind)))
 
 
-# ---------------------------------------------------------------- small arrays
-@pytest.mark.parametrize("kind", FLOATS)
-@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "relu_backward"])
-def test_two_arrays(name: str, kind: Any) -> None:
-    for shape in SIZES:
-        check(name, draw(shape, kind), draw(shape, kind, 1))
-    check(name, draw((3, 4), kind), draw((), kind, 1))
-    check(name, draw((3, 4), kind), draw((4,), kind, 1))
-    if name != "relu_backward":
-        check(name, draw((), kind), draw((3, 4), kind, 1))
-    special = np.array(SPECIAL, kind)
-    check(name, special, special[::-1].copy())
-    for x in strange(draw((5, 6), kind)):
-        check(name, x, draw((5, 6), kind, 2))
-
-
-@pytest.mark.parametrize("kind", FLOATS)
-@pytest.mark.parametrize("name", ["negative", "square", "sqrt", "relu"])
-def test_one_array(name: str, kind: Any) -> None:
-    for shape in SIZES:
-        check(name, draw(shape, kind))
-    check(name, np.array(SPECIAL, kind))
-    for x in strange(draw((5, 6), kind)):
-        check(name, x)
-
-
+# ---------------------------------------------------------------- sums and products of small arrays
 @pytest.mark.parametrize("kind", [*FLOATS, *HALF, np.int64])
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (1, 1), (7, 5), (33, 4), (700, 9)])
 def test_sums(kind: Any, shape: tuple[int, ...]) -> None:

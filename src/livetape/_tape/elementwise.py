@@ -179,8 +179,9 @@ class Elementwise(Op):
                 size = None
         elif isinstance(b, TensorBase):
             size = shape_of(b)
+        kernel = self.quick if self.quick is not None and kind.category == FLOAT else self.kernel
         try:
-            out: Any = self.kernel(x, y)
+            out: Any = kernel(x, y)
         except ValueError:
             raise binary_error(self.name, a, b) from None
         if type(out) is not NDARRAY:
@@ -335,7 +336,8 @@ class Elementwise(Op):
         kind = self.common_dtype(values)
         arrays = self.prepared(values, kind)
         out: Any
-        if self.is_ufunc and kind is target.dtype and self.promotes != TO_BOOL:
+        direct = self.quick is not None and kind.category == FLOAT
+        if (self.is_ufunc or direct) and kind is target.dtype and self.promotes != TO_BOOL:
             # straight into the target's memory; a shape that does not fit is found before anything is written
             for t in tensors[1:]:
                 if isinstance(t, TensorBase) and shape_of(t) is not shape_of(target):
@@ -344,7 +346,10 @@ class Elementwise(Op):
             if node is not None:
                 check_rebase(target)
                 values = self.originals(node, values)
-            self.kernel(*arrays, out=target.array)
+            if direct:
+                self.quick(*arrays, target.array)
+            else:
+                self.kernel(*arrays, out=target.array)
             counter_of(target).bump()
             if node is not None:
                 self.attach_inplace(node, target, values)

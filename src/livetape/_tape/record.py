@@ -94,7 +94,7 @@ class Op:
         self.mixes: bool = False  # gradients are products of matrices
         self.uses: Formula | None = None  # otherwise: 0 for the elements of the input that those not used depend on
         self.is_ufunc: bool = isinstance(kernel, np.ufunc)
-        self.quick: Any = None  # a kernel for floating point arrays that is quick where they are small
+        self.quick: Any = None  # a kernel in C++ for floating point arrays; it takes an array for the result too
         self.saved: list[Saved] = []
         self.formulas: list[Formula] = []
         self.of_input: list[Formula | None] = [None] * len(tensors)

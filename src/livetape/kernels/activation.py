@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from livetape.kernels.compiled import compiled
-from livetape.kernels.select import LARGE, choose, log1p, number, real_kernel, refuse, zero, zero_where
-from livetape.kernels.small import relu_backward
+from livetape.kernels.select import choose, log1p, number, real_kernel, refuse, zero, zero_where
 
 Array = Any
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -20,7 +19,7 @@ _TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
 
 
 # ---------------------------------------------------------------- piecewise linear
-def relu(x: Array) -> Array:
+def _relu(x: Array) -> Array:
     """max(x, 0), also for integers; NaN stays."""
     kind = x.dtype.kind
     if kind == "b":
@@ -30,7 +29,7 @@ def relu(x: Array) -> Array:
     return np.maximum(x, zero(x))
 
 
-def threshold(x: Array, limit: float, value: float) -> Array:
+def _threshold(x: Array, limit: float, value: float) -> Array:
     """x where it is above ``limit``, else ``value``; integers too."""
     if x.dtype.kind in "bc":
         raise refuse("threshold_cpu", x.dtype)
@@ -39,9 +38,7 @@ def threshold(x: Array, limit: float, value: float) -> Array:
     return choose(~(x <= number(x, limit)), x, number(x, value))  # NaN stays
 
 
-def threshold_backward(grad: Array, x: Array, limit: float) -> Array:
-    if limit == 0 and x.size < LARGE and x.dtype.kind == "f":
-        return relu_backward(grad, x)
+def _threshold_backward(grad: Array, x: Array, limit: float) -> Array:
     return zero_where(x <= number(x, limit), grad)
 
 
@@ -57,7 +54,7 @@ def _leaky_relu_backward(grad: Array, x: Array, slope: float) -> Array:
     return choose(x > zero(x), grad, grad * number(grad, slope))
 
 
-def hardtanh(x: Array, low: float, high: float) -> Array:
+def _hardtanh(x: Array, low: float, high: float) -> Array:
     """x held between two bounds; integers too."""
     kind = x.dtype.kind
     if kind == "b":
@@ -71,7 +68,7 @@ def hardtanh(x: Array, low: float, high: float) -> Array:
     return np.minimum(np.maximum(x, number(x, low)), number(x, high))
 
 
-def hardtanh_backward(grad: Array, x: Array, low: float, high: float) -> Array:
+def _hardtanh_backward(grad: Array, x: Array, low: float, high: float) -> Array:
     drop = x <= number(x, low)
     drop |= x >= number(x, high)
     return zero_where(drop, grad)
@@ -426,28 +423,35 @@ def _glu_backward(grad: Array, x: Array, dim: int) -> Array:
     return found
 
 
-leaky_relu = real_kernel("leaky_relu_cpu", _leaky_relu)
-leaky_relu_backward = real_kernel("leaky_relu_backward_cpu", _leaky_relu_backward)
-hardsigmoid = real_kernel("hardsigmoid_cpu", _hardsigmoid)
-hardsigmoid_backward = real_kernel("hardsigmoid_backward", _hardsigmoid_backward)
-hardswish = real_kernel("hardswish_cpu", _hardswish)
-hardswish_backward = real_kernel("hardswish_backward_cpu", _hardswish_backward)
-hardshrink = real_kernel("hardshrink_cpu", _hardshrink)
-softshrink = real_kernel("softshrink_cpu", _softshrink)
-shrink_backward = real_kernel("shrink_backward_cpu", _shrink_backward)
+relu, threshold = compiled("relu", _relu), compiled("threshold", _threshold)
+threshold_backward = compiled("threshold_backward", _threshold_backward)
+hardtanh, hardtanh_backward = compiled("hardtanh", _hardtanh), compiled("hardtanh_backward", _hardtanh_backward)
+
+
+def _real(name: str, label: str, body: Any) -> Any:
+    return compiled(name, real_kernel(label, body))
+
+
+leaky_relu = _real("leaky_relu", "leaky_relu_cpu", _leaky_relu)
+leaky_relu_backward = _real("leaky_relu_backward", "leaky_relu_backward_cpu", _leaky_relu_backward)
+hardsigmoid = _real("hardsigmoid", "hardsigmoid_cpu", _hardsigmoid)
+hardsigmoid_backward = _real("hardsigmoid_backward", "hardsigmoid_backward", _hardsigmoid_backward)
+hardswish = _real("hardswish", "hardswish_cpu", _hardswish)
+hardswish_backward = _real("hardswish_backward", "hardswish_backward_cpu", _hardswish_backward)
+hardshrink = _real("hardshrink", "hardshrink_cpu", _hardshrink)
+softshrink = _real("softshrink", "softshrink_cpu", _softshrink)
+shrink_backward = _real("shrink_backward", "shrink_backward_cpu", _shrink_backward)
 prelu = real_kernel("prelu_cpu", _prelu)
 prelu_backward = real_kernel("prelu_backward_cpu", _prelu_backward)
-elu = real_kernel("elu_cpu", _elu)
-elu_backward = real_kernel("elu_backward_cpu", _elu_backward)
-mish = real_kernel("mish_cpu", _mish)
-mish_backward = real_kernel("mish_backward_cpu", _mish_backward)
-softplus = real_kernel("softplus_cpu", _softplus)
-softplus_backward = real_kernel("softplus_backward_cpu", _softplus_backward)
-log_sigmoid = real_kernel("log_sigmoid_cpu", _log_sigmoid)
-log_sigmoid_backward = real_kernel("log_sigmoid_backward_cpu", _log_sigmoid_backward)
-gelu = compiled("gelu", real_kernel("GeluKernelImpl", _gelu))
-gelu_backward = compiled("gelu_backward", real_kernel("GeluBackwardKernelImpl", _gelu_backward))
-gelu_tanh = real_kernel("GeluKernelImpl", _gelu_tanh)
-gelu_tanh_backward = real_kernel("GeluBackwardKernelImpl", _gelu_tanh_backward)
+elu, elu_backward = _real("elu", "elu_cpu", _elu), _real("elu_backward", "elu_backward_cpu", _elu_backward)
+mish, mish_backward = _real("mish", "mish_cpu", _mish), _real("mish_backward", "mish_backward_cpu", _mish_backward)
+softplus = _real("softplus", "softplus_cpu", _softplus)
+softplus_backward = _real("softplus_backward", "softplus_backward_cpu", _softplus_backward)
+log_sigmoid = _real("log_sigmoid", "log_sigmoid_cpu", _log_sigmoid)
+log_sigmoid_backward = _real("log_sigmoid_backward", "log_sigmoid_backward_cpu", _log_sigmoid_backward)
+gelu = _real("gelu", "GeluKernelImpl", _gelu)
+gelu_backward = _real("gelu_backward", "GeluBackwardKernelImpl", _gelu_backward)
+gelu_tanh = _real("gelu_tanh", "GeluKernelImpl", _gelu_tanh)
+gelu_tanh_backward = _real("gelu_tanh_backward", "GeluBackwardKernelImpl", _gelu_tanh_backward)
 glu = real_kernel("glu_cpu", _glu)
 glu_backward = real_kernel("glu_backward_cpu", _glu_backward)

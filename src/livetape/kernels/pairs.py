@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape.kernels.compiled import compiled
 from livetape.kernels.select import refuse
 
 
@@ -21,6 +22,10 @@ def real(name: str, ufunc: Any) -> Callable[[Any, Any], Any]:
         return ufunc(x, y)
 
     return kernel
+
+
+angle = compiled("arctan2", real("atan2", np.arctan2))
+length = compiled("hypot", real("hypot", np.hypot))
 
 
 def integers(name: str, ufunc: Any) -> Callable[[Any, Any], Any]:
@@ -83,12 +88,12 @@ def heaviside(x: Any, y: Any) -> Any:
     return np.where(x == 0, y, np.greater(x, 0).astype(x.dtype))
 
 
-def lerp(x: Any, end: Any, weight: Any) -> Any:
+def _lerp(x: Any, end: Any, weight: Any) -> Any:
     """x + weight * (end - x), from the nearer end."""
     kind = x.dtype
     if kind.itemsize == 2:
         weight = weight.astype(np.float32) if isinstance(weight, np.ndarray) else weight
-        return lerp(x.astype(np.float32), end.astype(np.float32), weight).astype(kind)
+        return _lerp(x.astype(np.float32), end.astype(np.float32), weight).astype(kind)
     span = np.subtract(end, x, out=...)
     if isinstance(weight, np.ndarray):
         return np.where(np.abs(weight) < 0.5, x + weight * span, end - span * (1 - weight))
@@ -99,28 +104,30 @@ def lerp(x: Any, end: Any, weight: Any) -> Any:
     return np.subtract(end, span, out=span)
 
 
-def addcmul(x: Any, y: Any, z: Any, value: Any) -> Any:
+def _addcmul(x: Any, y: Any, z: Any, value: Any) -> Any:
     """x + value * y * z."""
     kind = x.dtype
     if kind.kind == "b":
         raise refuse("addcmul_cpu_out", kind)
     if kind.itemsize == 2 and kind.kind not in "iu":
-        return addcmul(x.astype(np.float32), y.astype(np.float32), z.astype(np.float32), value).astype(kind)
+        return _addcmul(x.astype(np.float32), y.astype(np.float32), z.astype(np.float32), value).astype(kind)
     product = np.multiply(y if value == 1 else y * _number(kind, value), z, out=...)
     return np.add(x, product, out=product if product.shape == x.shape else None)
 
 
-def addcdiv(x: Any, y: Any, z: Any, value: Any) -> Any:
+def _addcdiv(x: Any, y: Any, z: Any, value: Any) -> Any:
     """x + value * y / z."""
     kind = x.dtype
     if kind.itemsize == 2:
-        return addcdiv(x.astype(np.float32), y.astype(np.float32), z.astype(np.float32), value).astype(kind)
+        return _addcdiv(x.astype(np.float32), y.astype(np.float32), z.astype(np.float32), value).astype(kind)
     quotient = np.true_divide(y if value == 1 else y * _number(kind, value), z, out=...)
     if quotient.shape == x.shape and quotient.dtype == x.dtype:
         return np.add(x, quotient, out=quotient)
     return x + quotient
 
 
+lerp = compiled("lerp", _lerp)
+addcmul, addcdiv = compiled("addcmul", _addcmul), compiled("addcdiv", _addcdiv)
 _C_TYPE = {
     "f": "float",
     "d": "double",

@@ -14,18 +14,7 @@ __all__ = [
     "matmul",
     "matmul_nt",
     "matmul_tn",
-    "quick",
-    "relu",
-    "relu_backward",
 ]
-
-
-def _relu(x: Any) -> Any:
-    return np.maximum(x, np.zeros((), x.dtype))
-
-
-def _relu_backward(grad: Any, result: Any) -> Any:
-    return np.where(result <= 0, np.zeros((), grad.dtype), grad)
 
 
 def product(x: Any, y: Any) -> Any:
@@ -52,13 +41,6 @@ def _affine(bias: Any, x: Any, y: Any) -> Any:
 # These call NumPy by themselves: each has its twin here for machines without C++, and as what tests hold it against.
 TWINS.update(
     {
-        "add": np.add,
-        "subtract": np.subtract,
-        "multiply": np.multiply,
-        "divide": np.true_divide,
-        "negative": np.negative,
-        "square": np.square,
-        "sqrt": np.sqrt,
         "matmul": np.ndarray.dot,
         "affine": _affine,
     }
@@ -69,11 +51,5 @@ def _choose(name: str) -> Any:
     return getattr(native, name) if NATIVE else TWINS[name]
 
 
-relu, relu_backward = compiled("relu", _relu), compiled("relu_backward", _relu_backward)
 matmul, affine = _choose("matmul"), _choose("affine")
 matmul_nt, matmul_tn = compiled("matmul_nt", _matmul_nt), compiled("matmul_tn", _matmul_tn)
-
-
-def quick(name: str) -> Any:
-    """The C++ function called ``name``, or None without it: the row then calls its ufunc."""
-    return getattr(native, name) if NATIVE else None

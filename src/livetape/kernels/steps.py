@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from livetape.kernels.compiled import compiled
 from livetape.kernels.select import refuse, zero
 
 
-def sign(x: Any) -> Any:
+def _sign(x: Any) -> Any:
     """-1, 0 or 1, and torch's 0 for NaN, where NumPy has NaN; a bool is its own sign."""
     kind = x.dtype
     if kind.kind == "b":
@@ -19,6 +20,9 @@ def sign(x: Any) -> Any:
     nothing = zero(x)
     above, below = np.greater(x, nothing, out=...), np.less(x, nothing, out=...)
     return np.subtract(above.view(np.int8), below.view(np.int8)).astype(kind)
+
+
+sign = compiled("sign", _sign)
 
 
 def _real(label: str, x: Any) -> None:
@@ -65,11 +69,14 @@ def round_to(x: Any, decimals: int) -> Any:
     return np.rint(x * scale) / scale
 
 
-def frac(x: Any) -> Any:
+def _frac(x: Any) -> Any:
     """What `trunc` cuts off, with the sign of x."""
     if x.dtype.kind in "biuc":
         raise refuse("frac_cpu", x.dtype)
     return x - np.trunc(x)
+
+
+frac = compiled("frac", _frac)
 
 
 def signbit(x: Any) -> Any:

@@ -9,7 +9,6 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import SCALAR_TYPE
 from livetape.kernels import activation as kernels
 from livetape.kernels.select import refuse
-from livetape.kernels.small import quick
 from livetape.ops import smooth
 from livetape.ops.autocasting import brought_together
 from livetape.ops.basics import sum_to, zeros_like
@@ -32,7 +31,6 @@ RELU = elementwise(
     self=lambda grad, result: THRESHOLD_BACKWARD.apply((grad, result, 0)),
     selects=True,
 )
-RELU.quick = quick("relu")
 THRESHOLD = elementwise(
     "threshold",
     kernels.threshold,

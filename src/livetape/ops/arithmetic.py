@@ -10,17 +10,20 @@ from livetape._tape.explain import noted
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, from_array
 from livetape.dtypes import BOOL, FLOAT, INTEGER, SCALAR_TYPE, boolean, complex128, float64
+from livetape.kernels.compiled import compiled
 from livetape.kernels.select import refuse
-from livetape.kernels.small import quick
 from livetape.ops.basics import cast, zeros_like
 from livetape.ops.refuse import no_tensor
 from livetape.ops.table import binary, elementwise, into, unary
 
 # ---------------------------------------------------------------- sums and differences
 ADD = elementwise("add", np.add, self=lambda grad: grad, other=lambda grad: grad)
+_add_scaled = compiled("add_scaled", lambda self, other, alpha: self + alpha * other)
 ADD_SCALED = elementwise(
     "add",
-    lambda self, other, alpha: self + alpha * other,
+    _add_scaled,
+    params="self other alpha",
+    tensors="self other",
     key="add.alpha",
     self=lambda grad: grad,
     other=lambda grad, alpha: grad * alpha,
@@ -28,7 +31,7 @@ ADD_SCALED = elementwise(
 SUB = elementwise("sub", np.subtract, self=lambda grad: grad, other=lambda grad: -grad)
 SUB_SCALED = elementwise(
     "sub",
-    lambda self, other, alpha: self - alpha * other,
+    lambda self, other, alpha: _add_scaled(self, other, -alpha) if self.dtype.kind == "f" else self - alpha * other,
     key="sub.alpha",
     self=lambda grad: grad,
     other=lambda grad, alpha: grad * -alpha,
@@ -299,34 +302,38 @@ def _fmod(x: Any, y: Any) -> Any:
     return np.fmod(x, y)
 
 
+_mod_down, _mod = compiled("remainder", _remainder), compiled("fmod", _fmod)
+
+
 def _quotient(self: Any, other: Any, mode: str) -> Any:
     return div(self, other, rounding_mode=mode)
 
 
 REMAINDER = elementwise(
     "remainder",
-    lambda self, other: _remainder(self, other),
+    _mod_down,
+    params="self other",
     node="RemainderBackward1",
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * _quotient(self, other, "floor"),
 )
 REMAINDER_NUMBER = elementwise(
     "remainder",
-    lambda self, other: _remainder(self, other),
+    _mod_down,
+    params="self other",
     tensors="self",
     key="remainder.number",
     self=lambda grad: grad,
 )
 FMOD = elementwise(
     "fmod",
-    lambda self, other: _fmod(self, other),
+    _mod,
+    params="self other",
     node="FmodBackward1",
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * _quotient(self, other, "trunc"),
 )
-FMOD_NUMBER = elementwise(
-    "fmod", lambda self, other: _fmod(self, other), tensors="self", key="fmod.number", self=lambda grad: grad
-)
+FMOD_NUMBER = elementwise("fmod", _mod, params="self other", tensors="self", key="fmod.number", self=lambda grad: grad)
 
 
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -504,23 +511,13 @@ def _square(x: Any) -> Any:
 
 square = unary(
     "square",
-    _square,
+    compiled("square", _square),
     "The square of each element.",
     promote="same",
     node="PowBackward0",
     self=lambda grad, self: grad * (2 * self),
 )
 
-
-for _row, _name in (
-    (ADD, "add"),
-    (SUB, "subtract"),
-    (mul.row, "multiply"),
-    (DIV, "divide"),
-    (neg.row, "negative"),
-    (square.row, "square"),
-):
-    _row.quick = quick(_name)
 
 neg_ = negative_ = neg.inplace
 reciprocal_ = reciprocal.inplace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from livetape._tape.explain import noted
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase, from_array
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, of_numpy, uint8
-from livetape.kernels.select import choose, zero_where
+from livetape.kernels.activation import hardtanh
+from livetape.kernels.compiled import compiled
+from livetape.kernels.select import choose, number, zero_where
 from livetape.ops.basics import cast, sum_to
 from livetape.ops.refuse import CXX_NAME, check_fits, invalid, must_be_tensors, unsupported
 from livetape.ops.table import elementwise, into, row
@@ -229,6 +232,8 @@ fmin = _extreme(
 # ---------------------------------------------------------------- bounds that are numbers
 def _bounded(self: Any, min: Any, max: Any) -> Any:
     kind = of_numpy(self.dtype)
+    if kind.category == FLOAT and min == min and max == max and not isinstance(min, np.ndarray):
+        return hardtanh(self, -inf if min is None else min, inf if max is None else max)
     if min is not None:
         raised = np.maximum(self, _bound(kind, min), out=...)
         return raised if max is None else np.minimum(raised, _bound(kind, max), out=raised)
@@ -239,8 +244,19 @@ def _bound(kind: dtype, value: Any) -> Any:
     return value if isinstance(value, np.ndarray) else kind.scalar(value)
 
 
+def _kept(grad: Any, self: Any, low: float, high: float) -> Any:
+    inside = self >= number(self, low)
+    inside &= self <= number(self, high)
+    return zero_where(~inside, grad)
+
+
+_clamp_backward = compiled("clamp_backward", _kept)
+
+
 def _within(grad: Any, self: Any, min: Any, max: Any) -> Any:
     kind = of_numpy(self.dtype)
+    if kind.category == FLOAT and grad.dtype is self.dtype:
+        return _clamp_backward(grad, self, -inf if min is None else min, inf if max is None else max)
     if min is None:
         return zero_where(~(self <= kind.scalar(max)), grad)
     inside = self >= kind.scalar(min)

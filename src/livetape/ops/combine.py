@@ -89,7 +89,7 @@ def _atan2_other(grad: Any, self: Any, other: Any) -> Any:
 
 atan2 = _pair(
     "atan2",
-    pairs.real("atan2", np.arctan2),
+    pairs.angle,
     "The angle of the point (other, input), from -pi to pi.",
     promote="float",
     self=_atan2_self,
@@ -108,7 +108,7 @@ def _along(part: Any, length: Any) -> Any:
 
 hypot = _pair(
     "hypot",
-    pairs.real("hypot", np.hypot),
+    pairs.length,
     "sqrt(input**2 + other**2), without overflow.",
     self=lambda grad, self, result: grad * _along(self, result),
     other=lambda grad, other, result: grad * _along(other, result),

@@ -11,7 +11,7 @@ from livetape._tape.explain import noted
 from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX
 from livetape.kernels import activation
-from livetape.kernels.small import quick
+from livetape.kernels.compiled import compiled
 from livetape.kernels.steps import sign
 from livetape.ops.basics import zeros_like
 from livetape.ops.choose import where
@@ -38,7 +38,9 @@ def _exp2(x: Any) -> Any:
     return np.exp(_scaled(x, _LN2)) if x.dtype.kind == "c" else np.exp2(x)
 
 
-exp2 = unary("exp2", _exp2, "2 to the power of each element.", self=lambda grad, result: grad * result * _LN2)
+exp2 = unary(
+    "exp2", compiled("exp2", _exp2), "2 to the power of each element.", self=lambda grad, result: grad * result * _LN2
+)
 
 # ---------------------------------------------------------------- logarithms
 
@@ -48,7 +50,12 @@ def _log2(x: Any) -> Any:
 
 
 log = unary("log", np.log, "The natural logarithm of each element.", self=lambda grad, self: grad / self)
-log2 = unary("log2", _log2, "The logarithm to base 2 of each element.", self=lambda grad, self: grad / (self * _LN2))
+log2 = unary(
+    "log2",
+    compiled("log2", _log2),
+    "The logarithm to base 2 of each element.",
+    self=lambda grad, self: grad / (self * _LN2),
+)
 log10 = unary(
     "log10", np.log10, "The logarithm to base 10 of each element.", self=lambda grad, self: grad / (self * _LN10)
 )
@@ -69,10 +76,9 @@ def _rsqrt(x: Any) -> Any:
 
 
 sqrt = unary("sqrt", np.sqrt, "The square root of each element.", self=lambda grad, result: grad / (2 * result))
-sqrt.row.quick = quick("sqrt")
 rsqrt = unary(
     "rsqrt",
-    _rsqrt,
+    compiled("rsqrt", _rsqrt),
     "One over the square root of each element.",
     self=lambda grad, result: -0.5 * grad * (result * result * result),
 )

@@ -10,6 +10,7 @@ import numpy as np
 from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.kernels import special
+from livetape.kernels.compiled import compiled
 from livetape.kernels.select import refuse
 from livetape.kernels.special import late, real_function
 from livetape.ops.choose import where
@@ -23,19 +24,19 @@ _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 # ---------------------------------------------------------------- error functions
 erf = unary(
     "erf",
-    late("erf", "erf_vml_cpu"),
+    compiled("erf", late("erf", "erf_vml_cpu")),
     "The error function of each element.",
     self=lambda grad, self: grad * (_TWO_BY_ROOT_PI * exp(-(self * self))),
 )
 erfc = unary(
     "erfc",
-    late("erfc", "erfc_vml_cpu"),
+    compiled("erfc", late("erfc", "erfc_vml_cpu")),
     "1 - erf(x), exact for large x.",
     self=lambda grad, self: grad * (-_TWO_BY_ROOT_PI * exp(-(self * self))),
 )
 erfinv = unary(
     "erfinv",
-    real_function(special.erfinv, "erfinv_vml_cpu"),
+    compiled("erfinv", real_function(special.erfinv, "erfinv_vml_cpu")),
     "The inverse of `erf`.",
     self=lambda grad, result: grad * (0.5 * math.sqrt(_PI) * exp(result * result)),
 )

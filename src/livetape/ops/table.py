@@ -19,6 +19,7 @@ from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Op
 from livetape._tape.saved import argument_names
 from livetape._tape.tensor import TensorBase, counter_of, shape_of
 from livetape._tape.views import check_apart, check_distinct, check_inplace, needs_gradient
+from livetape.kernels.elements import quick
 from livetape.kernels.resizing import resized
 from livetape.ops.nodes import node_class
 from livetape.ops.outputs import check_output
@@ -143,6 +144,7 @@ def elementwise(
     )
     op.promotes = _PROMOTES[promote]
     op.analytic = analytic
+    op.quick = quick(kernel)
     _register(op, node, key, differs)
     op.selects = selects
     op.derivative(**formulas)

@@ -47,12 +47,6 @@ int class_for(std::size_t size) {
     return c < CLASSES ? c : CLASSES;
 }
 
-// The largest class that ``size`` bytes can serve, or -1.
-int class_within(std::size_t size) {
-    const int c = class_for(size);
-    return c < CLASSES && size_of_class(c) == size ? c : c - 1 < 0 || size < LEAST ? -1 : c - 1;
-}
-
 struct Kept {
     std::vector<void*> blocks;
     std::size_t idle = 0;  // how many of them nobody has taken since the last look
@@ -220,9 +214,9 @@ void* reallocate(void*, void* block, std::size_t size) { return other.realloc(ot
 
 void release(void*, void* block, std::size_t size) {
     if (size < LEAST || block == nullptr) return other.free(other.ctx, block, size);
-    const std::size_t usable = malloc_usable_size(block);  // not ``size``: NumPy may have given the array another one
-    const int c = class_within(usable);
-    if (c < 0 || usable - size_of_class(c) > size_of_class(c) / STEPS || !keep(block, c)) std::free(block);
+    const int c = class_for(size);
+    // NumPy may have given the array another size than it was made with, and what realloc made has no class
+    if (c >= CLASSES || malloc_usable_size(block) < size_of_class(c) || !keep(block, c)) std::free(block);
 }
 
 PyDataMem_Handler handler = {"livetape", 1, {nullptr, allocate, allocate_cleared, reallocate, release}};

@@ -22,8 +22,8 @@ struct Twin {
 };
 
 // Each file's functions and twins, gathered by module.cpp.
-extern PyMethodDef small_methods[], row_methods[], loss_methods[], point_methods[], step_methods[], draw_methods[];
-extern const Twin small_twins[], row_twins[], loss_twins[], point_twins[], step_twins[];
+extern PyMethodDef small_methods[], row_methods[], loss_methods[], step_methods[], draw_methods[];
+extern const Twin small_twins[], row_twins[], loss_twins[], step_twins[], element_twins[];
 extern PyMethodDef conv_methods[];
 extern const Twin conv_twins[];
 extern PyMethodDef norm_methods[];
@@ -35,7 +35,8 @@ extern const Twin rnn_twins[];
 extern PyMethodDef attention_methods[];
 extern const Twin attention_twins[];
 bool add_boundary(PyObject* module);  // the class Boundary
-bool start_small();  // takes what it needs of NumPy; false with an exception set
+bool add_elements(PyObject* module);  // the functions of elements.h; false with an exception set
+bool start_small();                  // takes what it needs of NumPy; false with an exception set
 
 inline PyArrayObject* as_array(PyObject* object) { return reinterpret_cast<PyArrayObject*>(object); }
 

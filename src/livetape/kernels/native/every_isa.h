@@ -19,6 +19,10 @@
 #define INLINE inline
 #endif
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"  // all functions with vectors are inlined
+#endif
+
 #define ISA baseline
 #define VECTOR_BYTES 16
 #include BODY

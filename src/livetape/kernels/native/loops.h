@@ -19,11 +19,6 @@ struct LoopsOf {
     // dx, dweight and dbias may be null; scratch has room for four rows if dweight or dbias is wanted
     void (*layer_norm_backward)(const T* grad, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight,
                                 T* dbias, T* scratch, Size rows, Size columns);
-    void (*sigmoid)(const T* x, T* out, Size count);
-    void (*sigmoid_backward)(const T* grad, const T* result, T* out, Size count);
-    void (*tanh_backward)(const T* grad, const T* result, T* out, Size count);
-    void (*silu)(const T* x, T* out, Size count);
-    void (*silu_backward)(const T* grad, const T* x, T* out, Size count);
     // out += a @ b for out [rows, columns], a with any strides (in elements) and b with contiguous rows
     void (*product)(const T* a, Size a_row, Size a_column, const T* b, Size b_row, T* out, Size rows, Size inner, Size columns);
 };
@@ -31,8 +26,6 @@ struct LoopsOf {
 struct Loops {
     LoopsOf<float> single;
     LoopsOf<double> wide;
-    void (*gelu)(const float* x, float* out, std::intptr_t count);
-    void (*gelu_backward)(const float* grad, const float* x, float* out, std::intptr_t count);
 };
 
 const Loops& loops();  // those of the instruction set in use

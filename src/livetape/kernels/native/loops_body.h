@@ -1,4 +1,4 @@
-// Loops over rows and elements: softmax, layer norm, activations, small products. Included several times by loops.cpp.
+// Loops over rows: softmax, layer norm, small products. Included several times by loops.cpp.
 
 #include "vectors_body.h"
 
@@ -197,119 +197,6 @@ void layer_norm_backward(const T* grad, const T* x, const T* mean, const T* rstd
     }
 }
 
-// ---------------------------------------------------------------- element by element
-template <class T>
-void sigmoid(const T* x, T* out, Size n) {
-    const V<T> one = splat<T>(1);
-    each<T>(n, [=](Size i, Size count) { put<T>(out + i, one / (one + exp_of<T>(-take(x + i, count, T(0)))), count); });
-}
-
-template <class T>
-void sigmoid_backward(const T* grad, const T* result, T* out, Size n) {
-    for (Size i = 0; i < n; i++) out[i] = grad[i] * ((T(1) - result[i]) * result[i]);
-}
-
-template <class T>
-void tanh_backward(const T* grad, const T* result, T* out, Size n) {
-    for (Size i = 0; i < n; i++) out[i] = grad[i] * (T(1) - result[i] * result[i]);
-}
-
-template <class T>
-void silu(const T* x, T* out, Size n) {
-    const V<T> one = splat<T>(1);
-    each<T>(n, [=](Size i, Size count) {
-        V<T> v = take(x + i, count, T(0));
-        put<T>(out + i, v / (one + exp_of<T>(-v)), count);
-    });
-}
-
-template <class T>
-void silu_backward(const T* grad, const T* x, T* out, Size n) {
-    const V<T> one = splat<T>(1);
-    each<T>(n, [=](Size i, Size count) {
-        V<T> v = take(x + i, count, T(0));
-        V<T> s = one / (one + exp_of<T>(-v));
-        put<T>(out + i, ((one - s) * v + one) * s * take(grad + i, count, T(0)), count);
-    });
-}
-
-// As many floats as a vector of doubles holds.
-#ifdef __GNUC__
-typedef float Half __attribute__((vector_size(VECTOR_BYTES / 2)));
-INLINE V<double> widened(Half x) { return __builtin_convertvector(x, V<double>); }
-INLINE Half narrowed(V<double> x) { return __builtin_convertvector(x, Half); }
-#else
-typedef float Half;
-INLINE double widened(float x) { return x; }
-INLINE float narrowed(double x) { return float(x); }
-#endif
-
-// erf(z) for |z| <= 4 is z P(z z) / Q(z z) within one float32 ulp, and +-1 beyond: the coefficients of Eigen's fast erf.
-// It is rounded to float, as torch's is: the result is 0 for numbers far below 0.
-INLINE V<double> erf_of(V<double> z) {
-    const V<double> low = splat(-4.0), high = splat(4.0);
-    z = z < low ? low : z;  // NaN stays
-    z = z > high ? high : z;
-    V<double> s = z * z;
-    V<double> p = s * -2.72614225801306e-10 + 2.77068142495902e-08;
-    p = p * s + -2.10102402082508e-06;
-    p = p * s + -5.69250639462346e-05;
-    p = p * s + -7.34990630326855e-04;
-    p = p * s + -2.95459980854025e-03;
-    p = p * s + -1.60960333262415e-02;
-    V<double> q = s * -1.45660718464996e-05 + -2.13374055278905e-04;
-    q = q * s + -1.68282697438203e-03;
-    q = q * s + -7.37332916720468e-03;
-    q = q * s + -1.42647390514189e-02;
-    return widened(narrowed(z * p / q));
-}
-
-constexpr double ROOT_HALF = 0.70710678118654752440, DENSITY = 0.39894228040143267794;  // the latter: 1 / sqrt(2 pi)
-
-// ``f(a, b, i)`` on vectors of doubles, over whole ones and over what is left.
-template <class F>
-INLINE void each_wide(const float* a, const float* b, float* out, Size n, F f) {
-    constexpr int W = Vec<double>::W;
-    Half x, y;
-    Size i = 0;
-    for (; i + W <= n; i += W) {
-        std::memcpy(&x, a + i, sizeof x);
-        std::memcpy(&y, b + i, sizeof y);
-        x = narrowed(f(widened(x), widened(y), i));
-        std::memcpy(out + i, &x, sizeof x);
-    }
-    if (i == n) return;
-    float lanes[2 * W] = {};
-    std::memcpy(lanes, a + i, sizeof(float) * (n - i));
-    std::memcpy(lanes + W, b + i, sizeof(float) * (n - i));
-    std::memcpy(&x, lanes, sizeof x);
-    std::memcpy(&y, lanes + W, sizeof y);
-    x = narrowed(f(widened(x), widened(y), i));
-    std::memcpy(lanes, &x, sizeof x);
-    std::memcpy(out + i, lanes, sizeof(float) * (n - i));
-}
-
-inline void gelu(const float* x, float* out, Size n) {
-    each_wide(x, x, out, n, [=](V<double> v, V<double>, Size) { return v * 0.5 * (erf_of(v * ROOT_HALF) + 1.0); });
-}
-
-inline void gelu_backward(const float* grad, const float* x, float* out, Size n) {
-    constexpr Size BLOCK = 256;
-    float powers[BLOCK + Vec<float>::W] = {};  // exp(-x x / 2)
-    for (Size start = 0; start < n; start += BLOCK, grad += BLOCK, x += BLOCK, out += BLOCK) {
-        const Size size = n - start < BLOCK ? n - start : BLOCK;
-        each<float>(size, [&](Size i, Size count) {
-            V<float> v = take(x + i, count, 0.0f);
-            put<float>(powers + i, exp_of<float>(v * v * -0.5f), count);
-        });
-        each_wide(x, grad, out, size, [&](V<double> v, V<double> g, Size i) {
-            Half power;
-            std::memcpy(&power, powers + i, sizeof power);
-            return (v * DENSITY * widened(power) + (erf_of(v * ROOT_HALF) + 1.0) * 0.5) * g;
-        });
-    }
-}
-
 // ---------------------------------------------------------------- small matrix products
 // Up to four vectors of a row of the result stay in registers while the inner dimension is walked.
 template <class T, int N>
@@ -347,11 +234,11 @@ void product(const T* a, Size a_row, Size a_column, const T* b, Size b_row, T* o
 // ---------------------------------------------------------------- the table
 template <class T>
 constexpr LoopsOf<T> all() {
-    return {softmax<T>, log_softmax<T>, softmax_backward<T>, log_softmax_backward<T>, layer_norm<T>, layer_norm_backward<T>,
-            sigmoid<T>, sigmoid_backward<T>, tanh_backward<T>, silu<T>, silu_backward<T>, product<T>};
+    return {softmax<T>,    log_softmax<T>,         softmax_backward<T>, log_softmax_backward<T>,
+            layer_norm<T>, layer_norm_backward<T>, product<T>};
 }
 
-const Loops table = {all<float>(), all<double>(), gelu, gelu_backward};
+const Loops table = {all<float>(), all<double>()};
 
 }  // namespace
 }  // namespace ISA

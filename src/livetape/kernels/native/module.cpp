@@ -14,7 +14,19 @@
 namespace native {
 namespace {
 
-const Twin* const twins[] = {small_twins, row_twins, loss_twins, point_twins, step_twins, conv_twins, norm_twins, pool_twins, rnn_twins, attention_twins};
+// One family a line.
+const Twin* const twins[] = {
+    attention_twins,
+    conv_twins,
+    element_twins,
+    loss_twins,
+    norm_twins,
+    pool_twins,
+    rnn_twins,
+    row_twins,
+    small_twins,
+    step_twins,
+};
 
 PyObject* set_twin(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (!arguments("set_twin", count, 2)) return nullptr;
@@ -67,12 +79,23 @@ PyMODINIT_FUNC PyInit__native(void) {
     if (!native::start_small()) return nullptr;
     PyObject* module = PyModule_Create(&native::definition);
     if (module == nullptr) return nullptr;
-    if (!native::add_boundary(module)) {
+    if (!native::add_boundary(module) || !native::add_elements(module)) {
         Py_DECREF(module);
         return nullptr;
     }
-    for (PyMethodDef* methods : {native::small_methods, native::row_methods, native::loss_methods, native::point_methods,
-                                 native::step_methods, native::buffer_methods, native::conv_methods, native::draw_methods, native::norm_methods, native::pool_methods, native::rnn_methods, native::attention_methods})
+    for (PyMethodDef* methods : {
+             native::attention_methods,
+             native::buffer_methods,
+             native::conv_methods,
+             native::draw_methods,
+             native::loss_methods,
+             native::norm_methods,
+             native::pool_methods,
+             native::rnn_methods,
+             native::row_methods,
+             native::small_methods,
+             native::step_methods,
+         })
         if (PyModule_AddFunctions(module, methods) < 0) {
             Py_DECREF(module);
             return nullptr;

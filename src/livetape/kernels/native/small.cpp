@@ -1,10 +1,9 @@
-// Small arrays: a NumPy call costs about ten times what the arithmetic on a few dozen elements does. These functions do the
-// plain case themselves (float32 or float64, C order, one shape) and hand everything else to NumPy.
+// Sums and products of small arrays: a NumPy call costs about ten times what the arithmetic on a few dozen elements does. These
+// functions do the plain case themselves (float32 or float64, C order) and hand everything else to NumPy.
 // Each has its twin in kernels/small.py.
 
 #include "common.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "loops.h"
@@ -12,121 +11,14 @@
 namespace native {
 namespace {
 
-constexpr npy_intp LIMIT = 2048;         // elements up to which the functions here are quicker than a ufunc
-constexpr npy_intp SUM_LIMIT = 4096;     // likewise for full sums
+constexpr npy_intp SUM_LIMIT = 4096;     // elements up to which the functions here are quicker than a ufunc
 constexpr npy_intp PRODUCT_LIMIT = 8192; // multiplications up to which a matrix product here is quicker than BLAS
 
-PyObject* np_add;
-PyObject* np_subtract;
-PyObject* np_multiply;
-PyObject* np_divide;
-PyObject* np_negative;
-PyObject* np_square;
-PyObject* np_sqrt;
 PyObject* array_dot;  // ndarray.dot
-PyObject *relu_twin, *relu_backward_twin, *sum_all_twin, *sum_rows_twin, *matmul_nt_twin, *matmul_tn_twin;
+PyObject *sum_all_twin, *sum_rows_twin, *matmul_nt_twin, *matmul_tn_twin;
 
 // What NumPy makes of the arguments: an ndarray also where it gives a scalar.
 PyObject* by_numpy(PyObject* function, PyObject* const* args, Py_ssize_t count) { return ensured(call(function, args, count)); }
-
-// ---------------------------------------------------------------- two arguments
-template <class T, class F>
-void pairwise(PyObject* out, PyObject* a, PyObject* b, npy_intp step_a, npy_intp step_b, F f) {
-    T* o = data<T>(out);
-    const T *x = data<T>(a), *y = data<T>(b);
-    npy_intp n = size_of(out);
-    if (step_a && step_b) {
-        for (npy_intp i = 0; i < n; i++) o[i] = f(x[i], y[i]);
-    } else if (step_a) {
-        T s = *y;
-        for (npy_intp i = 0; i < n; i++) o[i] = f(x[i], s);
-    } else {
-        T s = *x;
-        for (npy_intp i = 0; i < n; i++) o[i] = f(s, y[i]);
-    }
-}
-
-template <class F>
-PyObject* binary(const char* name, PyObject* ufunc, PyObject* const* args, Py_ssize_t count, F f) {
-    if (!arguments(name, count, 2)) return nullptr;
-    PyObject *a = args[0], *b = args[1];
-    if (plain(a) && plain(b) && type_of(a) == type_of(b)) {
-        bool same = same_shape(a, b);
-        bool scalar_b = !same && ndim_of(b) == 0;
-        bool scalar_a = !same && !scalar_b && ndim_of(a) == 0;
-        PyObject* large = scalar_a ? b : a;
-        if ((same || scalar_a || scalar_b) && size_of(large) <= LIMIT) {
-            PyObject* out = empty_like(large);
-            if (out == nullptr) return nullptr;
-            if (type_of(a) == NPY_FLOAT)
-                pairwise<float>(out, a, b, !scalar_a, !scalar_b, f);
-            else
-                pairwise<double>(out, a, b, !scalar_a, !scalar_b, f);
-            return out;
-        }
-    }
-    return by_numpy(ufunc, args, count);
-}
-
-PyObject* add(PyObject*, PyObject* const* args, Py_ssize_t count) {
-    return binary("add", np_add, args, count, [](auto x, auto y) { return x + y; });
-}
-
-PyObject* subtract(PyObject*, PyObject* const* args, Py_ssize_t count) {
-    return binary("subtract", np_subtract, args, count, [](auto x, auto y) { return x - y; });
-}
-
-PyObject* multiply(PyObject*, PyObject* const* args, Py_ssize_t count) {
-    return binary("multiply", np_multiply, args, count, [](auto x, auto y) { return x * y; });
-}
-
-PyObject* divide(PyObject*, PyObject* const* args, Py_ssize_t count) {
-    return binary("divide", np_divide, args, count, [](auto x, auto y) { return x / y; });
-}
-
-// 0 where result <= 0, else grad
-PyObject* relu_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
-    return binary("relu_backward", relu_backward_twin, args, count, [](auto g, auto r) { return r <= 0 ? decltype(g)(0) : g; });
-}
-
-// ---------------------------------------------------------------- one argument
-template <class T, class F>
-void each(PyObject* out, PyObject* a, F f) {
-    T* o = data<T>(out);
-    const T* x = data<T>(a);
-    npy_intp n = size_of(out);
-    for (npy_intp i = 0; i < n; i++) o[i] = f(x[i]);
-}
-
-template <class F>
-PyObject* unary(PyObject* twin, PyObject* a, F f) {
-    if (plain(a) && size_of(a) <= LIMIT) {
-        PyObject* out = empty_like(a);
-        if (out == nullptr) return nullptr;
-        if (type_of(a) == NPY_FLOAT)
-            each<float>(out, a, f);
-        else
-            each<double>(out, a, f);
-        return out;
-    }
-    return by_numpy(twin, &a, 1);
-}
-
-PyObject* negative(PyObject*, PyObject* a) {
-    return unary(np_negative, a, [](auto x) { return -x; });
-}
-
-PyObject* square(PyObject*, PyObject* a) {
-    return unary(np_square, a, [](auto x) { return x * x; });
-}
-
-PyObject* sqrt_(PyObject*, PyObject* a) {
-    return unary(np_sqrt, a, [](auto x) { return std::sqrt(x); });
-}
-
-PyObject* relu(PyObject*, PyObject* a) {
-    return unary(relu_twin, a, [](auto x) { return x > 0 ? x : (x == x ? decltype(x)(0) : x); });
-}
 
 // ---------------------------------------------------------------- sums
 // The sum of all elements, as a 0-d array.
@@ -295,15 +187,6 @@ PyObject* affine(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }  // namespace
 
 PyMethodDef small_methods[] = {
-    FAST("add", add, "a + b"),
-    FAST("subtract", subtract, "a - b"),
-    FAST("multiply", multiply, "a * b"),
-    FAST("divide", divide, "a / b"),
-    FAST("relu_backward", relu_backward, "0 where result <= 0, else grad"),
-    {"negative", negative, METH_O, "-a"},
-    {"square", square, METH_O, "a * a"},
-    {"sqrt", sqrt_, METH_O, "square root"},
-    {"relu", relu, METH_O, "max(a, 0); NaN stays"},
     {"sum_all", sum_all, METH_O, "the sum of all elements, a 0-d array"},
     {"sum_rows", sum_rows, METH_O, "the sum over the first dimension"},
     FAST("matmul", matmul, "the product of two matrices"),
@@ -312,30 +195,13 @@ PyMethodDef small_methods[] = {
     FAST("affine", affine, "bias + a @ b"),
     {nullptr, nullptr, 0, nullptr}};
 
-const Twin small_twins[] = {{"relu", &relu_twin},
-                            {"relu_backward", &relu_backward_twin},
-                            {"sum_all", &sum_all_twin},
+const Twin small_twins[] = {{"sum_all", &sum_all_twin},
                             {"sum_rows", &sum_rows_twin},
                             {"matmul_nt", &matmul_nt_twin},
                             {"matmul_tn", &matmul_tn_twin},
                             {nullptr, nullptr}};
 
 bool start_small() {
-    PyObject* numpy = PyImport_ImportModule("numpy");
-    if (numpy == nullptr) return false;
-    struct {
-        PyObject** place;
-        const char* name;
-    } wanted[] = {{&np_add, "add"},           {&np_subtract, "subtract"}, {&np_multiply, "multiply"}, {&np_divide, "true_divide"},
-                  {&np_negative, "negative"}, {&np_square, "square"},     {&np_sqrt, "sqrt"}};
-    for (auto& entry : wanted) {
-        *entry.place = PyObject_GetAttrString(numpy, entry.name);
-        if (*entry.place == nullptr) {
-            Py_DECREF(numpy);
-            return false;
-        }
-    }
-    Py_DECREF(numpy);
     array_dot = PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), "dot");
     return array_dot != nullptr;
 }
