@@ -152,6 +152,20 @@ _NAMES = {
     "get_compat": "compat",
     "set_compat": "compat",
     **dict.fromkeys(
+        (
+            "ctc_loss",
+            "gru",
+            "gru_cell",
+            "lstm",
+            "lstm_cell",
+            "rnn_relu",
+            "rnn_relu_cell",
+            "rnn_tanh",
+            "rnn_tanh_cell",
+        ),
+        "nn._vf",
+    ),
+    **dict.fromkeys(
         ("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "symbolic"
     ),
     "is_anomaly_enabled": "autograd.anomaly_mode",

@@ -9,6 +9,8 @@ from typing import Any
 from livetape import dtypes, ops
 from livetape.ops.attention import flash_attention, has_flash_attention
 from livetape.ops.autocasting import lower_in_autocast
+from livetape.ops.outputs import c_name
+from livetape.ops.refuse import must_be_tensors
 from livetape.tensor import Tensor
 
 
@@ -29,33 +31,52 @@ def scaled_dot_product_attention(
     is_causal   position i attends to positions up to i
     enable_gqa  key and value may have fewer heads, a divisor of the query's
     """
-    if is_causal and attn_mask is not None:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    _check_attention(query, key, value, attn_mask, is_causal)
     if enable_gqa and key.size(-3) != query.size(-3):
         key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
         value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
     if has_flash_attention(query, key, value, attn_mask, dropout_p):
         return flash_attention(query, key, value, is_causal, attn_mask, scale)  # type: ignore[no-any-return]
-    factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
-    if is_causal:
-        attn_mask = ops.ones((query.size(-2), key.size(-2)), dtype=dtypes.boolean).tril()
+    factor = 1 / math.sqrt(query.size(-1) or 1) if scale is None else scale
     # The root of the factor on either side keeps the scores in range.
     scores = (
         ops.matmul(query * math.sqrt(factor), key.transpose(-2, -1) * math.sqrt(factor))
         if factor > 0
         else (ops.matmul(query, key.transpose(-2, -1)) * factor)
     )
+    if is_causal:
+        attn_mask = ops.ones((query.size(-2), key.size(-2)), dtype=dtypes.boolean).tril()
     if attn_mask is not None:
         if attn_mask.dtype is dtypes.boolean:
-            scores = scores.masked_fill(attn_mask.logical_not(), -math.inf)
-        else:
-            scores = scores + attn_mask
-    weights = ops.softmax(scores, -1)
-    if attn_mask is not None and attn_mask.dtype is dtypes.boolean:
-        weights = weights.masked_fill(attn_mask.any(-1, keepdim=True).logical_not(), 0.0)  # nothing to attend to
+            attn_mask = ops.masked_fill(scores.new_zeros(attn_mask.shape), attn_mask.logical_not(), -math.inf)
+        scores = scores + attn_mask
+    weights = ops._safe_softmax(scores, -1)  # 0 where there is nothing to attend to
     if dropout_p > 0.0:
         weights = ops.dropout(weights, dropout_p, True)
     return ops.matmul(weights, value)
+
+
+def _check_attention(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) -> None:
+    must_be_tensors("scaled_dot_product_attention", query=query, key=key, value=value)
+    if not query.dtype is key.dtype is value.dtype:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {c_name(query.dtype)} key.dtype: "
+            f"{c_name(key.dtype)} and value.dtype: {c_name(value.dtype)} instead."
+        )
+    if min(query.dim(), key.dim(), value.dim()) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.dim()} key.dim: {key.dim()} and value.dim: {value.dim()} instead."
+        )
+    if attn_mask is None:
+        return
+    if attn_mask.dtype not in (dtypes.boolean, dtypes.float32, query.dtype):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{c_name(attn_mask.dtype)} and  query.dtype: {c_name(query.dtype)} instead."
+        )
+    if is_causal:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
 
 
 def canonical_mask(

@@ -28,7 +28,7 @@ def lstm_cell(
     x: Tensor, h: Tensor, c: Tensor, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """One step; ``x`` is the product of input and weight already (Hochreiter & Schmidhuber 1997)."""
-    i, f, g, o = (ops.linear(h, w_hh, b_hh) + x).chunk(4, 1)
+    i, f, g, o = (ops.linear(h, w_hh, b_hh) + x).unsafe_chunk(4, 1)
     c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
     h = ops.sigmoid(o) * ops.tanh(c)
     return (h if w_hr is None else ops.linear(h, w_hr)), c
@@ -36,10 +36,10 @@ def lstm_cell(
 
 def gru_cell(x: Tensor, h: Tensor, w_hh: Tensor, b_hh: Tensor | None) -> Tensor:
     """One step; ``x`` is the product of input and weight already (Cho et al. 2014)."""
-    x_r, x_z, x_n = x.chunk(3, 1)
-    h_r, h_z, h_n = ops.linear(h, w_hh, b_hh).chunk(3, 1)
+    x_r, x_z, x_n = x.unsafe_chunk(3, 1)
+    h_r, h_z, h_n = ops.linear(h, w_hh, b_hh).unsafe_chunk(3, 1)
     r, z = ops.sigmoid(h_r + x_r), ops.sigmoid(h_z + x_z)
-    n = ops.tanh(h_n * r + x_n)
+    n = ops.tanh(x_n + h_n * r)
     return (h - n) * z + n
 
 

@@ -197,25 +197,9 @@ class RNNBase(Module):
         self, input: Tensor, h: Tensor, c: Tensor | None, sizes: list[int] | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """All layers over (T, B, I), or over packed steps: the output and the last states."""
+        weights = [{name.split("_l")[0]: getattr(self, name) for name in names} for names in self._all_weights]
         directions = 2 if self.bidirectional else 1
-        last_h: list[Any] = []
-        last_c: list[Any] = []
-        x = input
-        for layer in range(self.num_layers):
-            outputs = []
-            for direction in range(directions):
-                which = layer * directions + direction
-                weights = {name.split("_l")[0]: getattr(self, name) for name in self._all_weights[which]}
-                h0, c0 = h[which], None if c is None else c[which]
-                run: Any = _layer if sizes is None else _packed_layer
-                out, h_n, c_n = run(self.mode, x, h0, c0, weights, bool(direction), sizes)
-                outputs.append(out)
-                last_h.append(h_n)
-                last_c.append(c_n)
-            x = outputs[0] if directions == 1 else ops.cat(outputs, -1)
-            if self.dropout and self.training and layer < self.num_layers - 1:
-                x = ops.dropout(x, self.dropout, True)
-        return x, ops.stack(last_h, 0), None if c is None else ops.stack(last_c, 0)
+        return run_layers(self.mode, input, h, c, weights, directions, self.dropout if self.training else 0.0, sizes)
 
     def _start(self, input: Tensor, batch: int, width: int) -> Tensor:
         directions = 2 if self.bidirectional else 1
@@ -289,6 +273,38 @@ class RNNBase(Module):
                 )
         elif hx.dim() != dims:
             raise RuntimeError(f"For {kind} input, hx should also be {dims}-D but got {hx.dim()}-D tensor")
+
+
+def run_layers(
+    mode: str,
+    x: Tensor,
+    h: Tensor,
+    c: Tensor | None,
+    weights: list[dict[str, Tensor]],
+    directions: int,
+    dropout: float,
+    sizes: list[int] | None,
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """All layers over (T, B, I), or over packed steps: the output and the last states.
+
+    weights   of each direction of each layer, by name
+    """
+    last_h: list[Any] = []
+    last_c: list[Any] = []
+    run: Any = _layer if sizes is None else _packed_layer
+    for which, own in enumerate(weights):
+        direction = which % directions
+        if direction == 0:
+            outputs: list[Any] = []
+        out, h_n, c_n = run(mode, x, h[which], None if c is None else c[which], own, bool(direction), sizes)
+        outputs.append(out)
+        last_h.append(h_n)
+        last_c.append(c_n)
+        if direction == directions - 1:
+            x = outputs[0] if directions == 1 else ops.cat(outputs, -1)
+            if dropout and which < len(weights) - 1:
+                x = ops.dropout(x, dropout, True)
+    return x, ops.stack(last_h, 0), None if c is None else ops.stack(last_c, 0)
 
 
 def _layer(
