@@ -168,7 +168,7 @@ def _arrays(ctx: Any, *tensors: Any) -> list[Any]:
     return [None if t is None else t.array for t in tensors]
 
 
-def _copies(reverse: bool, *states: Array) -> tuple[Tensor, ...]:
+def _copies(reverse: bool, *states: Array) -> tuple[Any, ...]:
     """The output, and the last of each kind of states: what is kept must not change with them."""
     last = [from_array(s[0 if reverse else -1].copy()) for s in states]
     return from_array(kernels.after(states[0], reverse).copy()), *last
