@@ -16,7 +16,7 @@ _NAMES = (
 )
 _SILENT = ("PUSH_NULL", "PRECALL", "CACHE", "RESUME", "NOP", "EXTENDED_ARG", "NOT_TAKEN")
 _UNARY = {"UNARY_NEGATIVE": "-", "UNARY_POSITIVE": "+", "UNARY_INVERT": "~", "UNARY_NOT": "not "}
-_SEQUENCES = {"BUILD_TUPLE": "()", "BUILD_LIST": "[]"}
+_SEQUENCES = {"BUILD_TUPLE": ("(", ")"), "BUILD_LIST": ("[", "]")}
 
 
 def expression_at(code: Any, at: int) -> str | None:

@@ -75,6 +75,7 @@ def sampled(image: Any, grid: Any, mode: int, padding: int, aligned: bool) -> An
         return _fetch(image, [np.rint(place) for place in places]).astype(kind)
     starts = [np.floor(place) for place in places]
     parts = [place - start for place, start in zip(places, starts)]
+    offsets: tuple[int, ...]
     if mode == BILINEAR:
         weights, offsets = [[1 - part, part] for part in parts], (0, 1)
     else:

@@ -100,7 +100,7 @@ def _gradients(
         weights, offsets = [kernels.cubic_weights(part) for part in parts], (-1, 0, 1, 2)  # type: ignore[assignment]
         rises = [_cubic_slopes(part) for part in parts]
     flat_input = input.reshape(batch, channels, math.prod(extents))
-    to_input = flat_input.new_zeros(shape_of(flat_input)) if wanted[0] else None
+    to_input: Any = flat_input.new_zeros(shape_of(flat_input)) if wanted[0] else None
     to_parts: list[Any] = [None] * dims
     for corner in itertools.product(range(len(offsets)), repeat=dims):
         spots = [start + offsets[k] for start, k in zip(starts, corner)]
