@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
 from mypy_extensions import mypyc_attr
 
 from livetape._tape.elementwise import Elementwise
 from livetape._tape.modes import state
 from livetape._tape.promotion import of_number
 from livetape._tape.record import Op
-from livetape._tape.tensor import TensorBase, shape_of
+from livetape._tape.tensor import TensorBase, from_array, shape_of
 from livetape.dtypes import COMPLEX, FLOAT
 from livetape.ops import arithmetic, compare, indexing, products
 
@@ -87,6 +88,9 @@ class Operators(TensorBase):
         return DIV.call2(self, other) if is_operand(other) else NotImplemented
 
     def __rtruediv__(self, other: object) -> Any:
+        if isinstance(other, np.ndarray):  # as torch: the product is NumPy's to do
+            inverse: Any = OPS.reciprocal(self)
+            return inverse * other
         return MUL.call2(OPS.reciprocal(self), other) if is_operand(other) else NotImplemented
 
     def __floordiv__(self, other: object) -> Any:
@@ -218,6 +222,8 @@ class Operators(TensorBase):
     def __eq__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
             return EQ.pair(self, other)
+        if isinstance(other, np.ndarray):  # the other comparisons are NumPy's to do
+            return EQ.call2(self, from_array(other))
         return EQ.call2(self, other) if is_operand(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:

@@ -16,7 +16,13 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
     Source: ``torch.use_deterministic_algorithms``.
     """
-    _state["deterministic"], _state["warn_only"] = bool(mode), bool(warn_only)
+    for name, value in (("mode", mode), ("warn_only", warn_only)):
+        if not isinstance(value, bool):
+            where = " (position 1)" if name == "mode" else ""
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument '{name}'{where} must be bool, not {type(value).__name__}"
+            )
+    _state["deterministic"], _state["warn_only"] = mode, warn_only
     convolution.use_winograd(_state["winograd"] and not mode)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from livetape._tape.explain import argument_error
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, boolean, default, dtype, int64, promote_types
@@ -19,7 +21,7 @@ def of_number(value: Any) -> dtype | None:
         return default.dtype
     if isinstance(value, complex):
         return default.dtype.to_complex()
-    if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:  # NumPy scalars
+    if isinstance(value, np.generic):
         return of_number(value.item())
     return None
 

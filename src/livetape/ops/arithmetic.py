@@ -552,7 +552,7 @@ FUNCTIONS = [
 
 def rdiv(self: Any, other: Any) -> Any:
     """``other / self``, as an operator of older programs (source: ``torch.Tensor.__rdiv__``)."""
-    return mul(reciprocal(self), other)
+    return reciprocal(self) * other
 
 
 METHODS = {

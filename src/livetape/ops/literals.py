@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import noted
+from livetape._tape.explain import noted, type_name
 from livetape._tape.tensor import NDARRAY, TensorBase, wrap
 from livetape.device import require_cpu
 from livetape.dtypes import (
@@ -345,7 +345,7 @@ def from_numpy(ndarray: Any) -> Any:
     tensor([5., 0.], dtype=torch.float64)
     """
     if not isinstance(ndarray, np.ndarray):
-        raise noted(TypeError(f"expected np.ndarray (got {type(ndarray).__name__})"))
+        raise noted(TypeError(f"expected np.ndarray (got {type_name(ndarray)})"))
     return _shared(ndarray)
 
 

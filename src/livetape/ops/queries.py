@@ -81,11 +81,29 @@ def _tensor(name: str, value: Any) -> Any:
     return value
 
 
-class finfo:
+def _dtype(name: str, value: Any) -> Any:
+    if not isinstance(value, dtypes.dtype):
+        raise noted(TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type_name(value)}"))
+    return value
+
+
+class _Limits:
+    """Limits of one dtype are equal."""
+
+    dtype: str
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.dtype == getattr(other, "dtype", None)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.dtype))
+
+
+class finfo(_Limits):
     """The limits of a floating point dtype: bits, eps, max, min, tiny ... (source: ``torch.finfo``)."""
 
     def __init__(self, type: Any = None) -> None:
-        kind = dtypes.get_default_dtype() if type is None else type
+        kind = dtypes.get_default_dtype() if type is None else _dtype("finfo", type)
         if kind.category < dtypes.FLOAT:
             raise noted(
                 TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
@@ -99,7 +117,7 @@ class finfo:
         else:
             info = np.finfo(real.np)
             self.eps, self.max, self.tiny = float(info.eps), float(info.max), float(info.tiny)
-            self.smallest_subnormal, self.resolution = float(info.smallest_subnormal), float(info.resolution)
+            self.smallest_subnormal, self.resolution = float(info.smallest_subnormal), 10.0**-info.precision
         self.min = -self.max
         self.smallest_normal = self.tiny
 
@@ -110,10 +128,12 @@ class finfo:
         )
 
 
-class iinfo:
+class iinfo(_Limits):
     """The limits of an integer dtype: bits, max, min (source: ``torch.iinfo``)."""
 
     def __init__(self, type: Any) -> None:
+        if _dtype("iinfo", type) is dtypes.boolean:
+            raise noted(TypeError("torch.bool is not supported by torch.iinfo"))
         if type.category != dtypes.INTEGER:
             raise noted(
                 TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
