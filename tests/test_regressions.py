@@ -168,3 +168,15 @@ def test_refusals_in_torchs_words() -> None:
     with pytest.raises(RuntimeError, match="value cannot be converted to type double without overflow"):
         float(torch.tensor(1j))
     assert float(torch.tensor([1 + 0j])) == 1.0
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+def test_half_precision_rounds_once_after_the_bias(kind: str) -> None:
+    dtype = getattr(torch, kind)
+    small = 0.00390625 if kind == "bfloat16" else 0.00029
+    x, weight = torch.tensor([[1.0, small]], dtype=dtype), torch.ones(1, 2, dtype=dtype)
+    bias = torch.tensor([-1.0], dtype=dtype)
+    expected = torch.tensor([[small]], dtype=dtype)
+    for got in (torch.nn.functional.linear(x, weight, bias), torch.addmm(bias, x, weight.t())):
+        assert got.dtype is dtype
+        assert got.item() == expected.item()
