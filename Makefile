@@ -66,7 +66,7 @@ clean:
 .venv-pure/livetape.stamp: export LIVETAPE_PURE := 1
 
 %/livetape.stamp: %/tools.stamp $(SOURCES)
-	@echo "building livetape for $* ..."
+	@echo "building livetape for $* (compiling takes minutes, once) ..."
 	@$*/bin/python $(PIP) install --no-deps --no-build-isolation .
 	@touch $@
 
