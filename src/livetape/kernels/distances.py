@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape.compat import compat
 from livetape.kernels.reductions import vector_norm
 
 _CHUNK = 1 << 21  # differences held at a time
@@ -63,10 +64,13 @@ def _slopes(apart: Any, length: Any, p: float) -> Any:
 
 def euclidean(x1: Any, x2: Any) -> Any:
     """`distances` for p = 2 by a matrix product; what that cancels out is computed anew from the differences."""
-    middle = x2.mean(-2, keepdims=True) if x2.shape[-2] else np.zeros((), x2.dtype)
-    x1, x2 = x1 - middle, x2 - middle
+    if x2.shape[-2] and not compat.torch:  # closer to the origin less is cancelled out
+        middle = x2.mean(-2, keepdims=True)
+        x1, x2 = x1 - middle, x2 - middle
     sizes = np.square(x1).sum(-1)[..., :, None] + np.square(x2).sum(-1)[..., None, :]
     squares = sizes - 2 * (x1 @ x2.swapaxes(-2, -1))
+    if compat.torch:
+        return np.sqrt(np.maximum(squares, 0))
     lost = squares < _CANCELLED * np.finfo(squares.dtype).eps * sizes
     if lost.any():
         *batch, i, j = np.nonzero(lost)

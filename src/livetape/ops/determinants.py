@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
+from livetape._tape.modes import is_transformed
 from livetape._tape.tensor import shape_of
+from livetape.compat import compat
 from livetape.dtypes import COMPLEX, boolean
-from livetape.ops.basics import conj, ones_like, zeros_like
+from livetape.ops.basics import conj, detach, ones_like, zeros_like
 from livetape.ops.choose import where
 from livetape.ops.complexes import complex, imag
-from livetape.ops.matrices import constant, identity_like, mH, mT, need, need_float, need_square, product
+from livetape.ops.matrices import constant, diagonal_of, identity_like, mH, mT, need, need_float, need_square, product
 from livetape.ops.placing import masked_fill
 from livetape.ops.pointwise import log
 from livetape.ops.reduce import prod
@@ -29,6 +31,8 @@ def _as_matrix(number: Any) -> Any:
 # ---------------------------------------------------------------- determinants
 def _cofactors(A: Any, result: Any) -> Any:
     """The derivative of the determinant, which is its inverse transpose times itself where it is not 0."""
+    if compat.torch and is_transformed():
+        return _cofactors_by_svd(A)
     singular = np.abs(result.array) < 100 * np.finfo(A.array.dtype).eps
     if not singular.any():
         return _as_matrix(result) * mT(INVERSE.apply((A, ""))[0])
@@ -56,7 +60,15 @@ DET = row(
     batch="any",
     tensors="A",
     A=lambda grad, A, result: _as_matrix(grad) * _cofactors(A, result),
+    tangent=lambda A_t, A, result: _det_tangent(A_t, A, result),
+    differs="second derivatives by forward mode",
 )
+
+
+def _det_tangent(A_t: Any, A: Any, result: Any) -> Any:
+    if compat.torch:  # whose factors of A have no tangent of their own
+        return result * diagonal_of(product(INVERSE.apply((detach(A), ""))[0], A_t)).sum(-1)
+    return (_cofactors(A, result) * A_t).sum((-2, -1))
 
 
 def det(A: Any, *, out: Any = None) -> Any:

@@ -15,6 +15,7 @@ from livetape.kernels.compiled import compiled
 from livetape.kernels.steps import sign
 from livetape.ops.basics import zeros_like
 from livetape.ops.choose import where
+from livetape.ops.memoryless import memoryless
 from livetape.ops.nodes import node_class
 from livetape.ops.refuse import unsupported
 from livetape.ops.table import binary, elementwise, into, unary
@@ -122,7 +123,7 @@ def _sgn(x: Any) -> Any:
 
 def _sgn_backward(grad: Any, self: Any, result: Any) -> Any:
     if self.dtype.category != COMPLEX:
-        return zeros_like(grad)
+        return memoryless(grad) if compat.torch else zeros_like(grad)
     size = abs(self)
     along = (grad * result.conj()).real
     return where(size == 0, 0, (grad - along * result) / size)
@@ -135,6 +136,7 @@ sgn = unary(
     promote="same",
     analytic=False,
     self=_sgn_backward,
+    differs="the gradient of real numbers, which torch gives no memory",
 )
 
 

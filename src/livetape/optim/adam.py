@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from livetape import ops
+from livetape.compat import compat
 from livetape.dtypes import float32
 from livetape.optim._kernels import FAST, adam
 from livetape.optim.optimizer import (
@@ -175,7 +176,7 @@ class Adam(Optimizer):
         In float32, a factor so close to 1 that it rounds to 1 would never decay anything. Such factors are saved up
         until their product is worth several units in the last place, and applied at once.
         """
-        if param.dtype is not float32 or float(np.float32(factor)) != 1.0:
+        if compat.torch or param.dtype is not float32 or float(np.float32(factor)) != 1.0:
             return factor
         owed = self._owed.get(param, 1.0) * factor
         if owed > 1 - 8e-7:

@@ -13,6 +13,7 @@ from typing import Any
 from livetape import dtypes, ops
 from livetape._tape.modes import local, set_grad
 from livetape.autograd._blocks import record_function
+from livetape.compat import compat
 from livetape.hooks import RemovableHandle
 from livetape.nn.modules._names import typename
 from livetape.optim._block import Block
@@ -214,10 +215,10 @@ class Optimizer:
                 for group in param_groups or ()
                 if param_id in group["params"]
             )
-            return value.to(dtype=dtypes.float32, copy=True) if fast else value.detach().clone()
-        if param.is_floating_point():
-            return value.detach().to(dtype=param.dtype, copy=True)
-        return value.detach().clone()
+            kind = dtypes.float32 if fast else value.dtype
+        else:
+            kind = param.dtype if param.is_floating_point() else value.dtype
+        return value.detach().to(dtype=kind, copy=not compat.torch)  # torch shares what needs no conversion
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a copy of what ``state_dict`` of another optimiser gave; the two stay independent."""
