@@ -127,7 +127,7 @@ def places(shape: Any, indices: Any) -> tuple[Any, ...]:
                 if extent != shape[at + j]:
                     raise noted(
                         IndexError(
-                            f"The shape of the mask {list(index.shape)} at index {at + j} does not match the "
+                            f"The shape of the mask {list(index.shape)} at index {j} does not match the "
                             f"shape of the indexed tensor {list(shape)} at index {at + j}"
                         )
                     )
@@ -285,14 +285,15 @@ def _dimensions_of(item: Any) -> int:
     return 1
 
 
-def _select_error(index: int, dim: int, shape: Any) -> IndexError:
+def _select_error(index: int, dim: int, shape: Any, place: int = 0) -> IndexError:
+    """The error for an integer that is out of bounds; torch calls the dimension by the item's place in the index."""
     if not shape:
         return IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
             "C++ to "
             "convert a 0-dim tensor to a number"
         )
-    return IndexError(f"index {index} is out of bounds for dimension {dim} with size {shape[dim]}")
+    return IndexError(f"index {index} is out of bounds for dimension {place} with size {shape[dim]}")
 
 
 def _bounds(item: slice, extent: int) -> tuple[int, int, int]:
@@ -325,13 +326,13 @@ def read(shape: Any, items: tuple[Any, ...]) -> Reading:
     basic, steps, indices = reading.basic, reading.steps, reading.indices
     source = 0  # dimension of the tensor
     dim = 0  # dimension of the result so far
-    for item in items:
+    for place, item in enumerate(items):
         if type(item) is not int:
             if isinstance(item, slice):
                 extent = shape[source]
                 start, end, step = _bounds(item, extent)
                 basic.append(slice(start, end, step))
-                if start != 0 or end != extent or step != 1:
+                if start != 0 or end != extent or step != 1 or (item.start is not None and as_int(item.start) < 0):
                     steps.append((SLICE, dim, start, end, step))
                 source += 1
                 dim += 1
@@ -378,7 +379,7 @@ def read(shape: Any, items: tuple[Any, ...]) -> Reading:
             item = as_int(item)
         extent = shape[source]
         if not -extent <= item < extent:
-            raise noted(_select_error(item, source, shape))
+            raise noted(_select_error(item, source, shape, place))
         basic.append(item)
         steps.append((SELECT, dim, item))
         source += 1
@@ -584,7 +585,11 @@ def setitem(self: Any, index: Any, value: Any) -> None:
                 "source."
             )
         )
-    put_(target, indices, _without_leading_ones(value))
+    value = _without_leading_ones(value)
+    masks = [i for i in indices if i is not None]
+    if len(masks) == 1 and masks[0].dtype is uint8 and not value.array.ndim:
+        raise noted(RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"))
+    put_(target, indices, value)
 
 
 def _assign(target: Any, value: Any) -> None:
