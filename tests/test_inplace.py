@@ -367,3 +367,32 @@ def test_a_view_of_a_tensor_that_was_detached_in_place() -> None:
     y[...] = y[0]  # the value is expanded first: what then shares memory is left to the program, as in torch
     with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor"):
         y.copy_(y[0])
+
+
+def test_index_put_and_shared_memory() -> None:
+    shared = "some elements of the input tensor and the written-to tensor refer to a single memory location"
+    a, i = torch.arange(4.0), torch.tensor([1, 0])
+    for accumulate in (False, True):
+        for value in (a[:2], a[2:], a[0]):
+            with pytest.raises(RuntimeError, match=shared):
+                a.index_put_((i,), value, accumulate=accumulate)
+    with pytest.raises(RuntimeError, match=shared):
+        a[i] = a[:2]
+    with pytest.raises(RuntimeError, match=shared):
+        i[i] = 5
+    mask = torch.tensor([True, False])
+    mask[mask] = torch.tensor([False])  # masks are read before
+    a[a > 1] = a[a > 1] * 2
+    assert a.tolist() == [0, 1, 4, 6] and mask.tolist() == [False, False]
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        torch.zeros(1, 3).expand(2, 3).fill_(torch.tensor(1.0))
+    assert torch.zeros(1, 3).expand(2, 3).fill_(1.0).tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_names_of_results_written_into_tensors() -> None:
+    out = (torch.empty(0), torch.empty(0, dtype=torch.int64))
+    found = torch.max(torch.tensor([[1.0, 2.0]]), 1, out=out)
+    assert type(found) is torch.return_types.max_out and found[0] is out[0] and found.values.tolist() == [2]
+    assert repr(found).startswith("torch.return_types.max_out(\nvalues=tensor([2.]),")
+    assert type(torch.max(torch.tensor([[1.0, 2.0]]), 1)) is torch.return_types.max
+    assert type(torch.slogdet(torch.eye(2), out=(torch.empty(0), torch.empty(0)))) is torch.return_types.slogdet_out

@@ -167,7 +167,13 @@ def test_a_view_made_under_no_grad() -> None:
     w = leaf(1.0, 2.0)
     with torch.no_grad():
         view = w.view(2)
-    assert "a view made under no_grad()" in explain_grad(w, view.exp().sum())
+    found = explain_grad(w, view.exp().sum())
+    assert "there is a view of it made under no_grad()" in found and found.reason == "detached"
+    assert "it is a view made under no_grad()" in explain_grad(view, view.exp().sum())
+    view.requires_grad_()
+    assert "another leaf with the same memory: a view that was told to require grad" in explain_grad(
+        w, view.exp().sum()
+    )
 
 
 def test_used_as_a_constant() -> None:

@@ -93,3 +93,32 @@ def test_branches_are_taken_and_sizes_are_numbers() -> None:
     y = torch.cond(x.sum() > 1, torch.sin, torch.abs, (x,))
     assert type(y.grad_fn).__name__ == "AbsBackward0"
     assert (torch.sym_int(3.7), torch.sym_max(2, 1.0), torch.sym_not(True), torch.sym_sum([1, 2])) == (3, 2.0, False, 3)
+
+
+# ---------------------------------------------------------------- the layout of results
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.softmax(0)", "x.log_softmax(1)", "x.cumsum(0)", "x.cumprod(1)", "x.logcumsumexp(0)", "x.renorm(2, 0, 1.0)",
+        "x.gather(0, i)", "x.index_copy(1, j, x[:, :1])", "torch.fft.fft(x)", "torch.fft.rfft(x)",
+        "torch.nn.functional.layer_norm(x, (4,))", "z.prod(0)", "z.var(0)", "torch.std_mean(z, 0)[0]", "z.max(0)[0]",
+        "z.min(1)[1]", "z.aminmax(dim=0)[0]",
+    ],
+)  # fmt: skip
+def test_results_that_are_contiguous_whatever_the_arguments(text: str) -> None:
+    values = {"torch": torch, "x": torch.rand(4, 3).T, "z": torch.rand(4, 3, 2).permute(2, 1, 0)}
+    values |= {"i": torch.zeros(3, 4, dtype=torch.int64), "j": torch.tensor([2])}
+    found = eval(text, values)
+    assert found.is_contiguous()
+    assert torch.equal(found, eval(text, {k: v.contiguous() if k in "xz" else v for k, v in values.items()}))
+
+
+def test_views_of_memory_that_is_not_contiguous() -> None:
+    x = torch.rand(2, 3, 4, requires_grad=True)
+    assert x.reshape(6, 4).grad_fn.name() == "ViewBackward0"
+    alias = x[:, ::2].reshape(2, 2, 2, 2)
+    assert alias.grad_fn.name() == "ReshapeAliasBackward0" and alias._base is x
+    assert x.mT.reshape(-1).grad_fn.name() == "UnsafeViewBackward0"
+    assert torch.kron(x[0], torch.ones(1, 1)).grad_fn.name() == "UnsafeViewBackward0"
+    alias.sum().backward()
+    assert x.grad[0, :, 0].tolist() == [1, 0, 1]

@@ -18,6 +18,7 @@ class Results(tuple[Any, ...]):
     __slots__ = ()
     n_fields = n_sequence_fields = n_unnamed_fields = 0
     __match_args__: tuple[str, ...] = ()
+    into: type[Results] | None = None  # what a call with out= returns
 
     def __new__(cls, sequence: Any, /) -> Results:
         if not hasattr(sequence, "__iter__"):
@@ -90,5 +91,10 @@ sort = _results("sort", "values indices")
 svd = _results("svd", "U S V")
 topk = _results("topk", "values indices")
 triangular_solve = _results("triangular_solve", "solution cloned_coefficient")
+for _type in [value for value in globals().values() if isinstance(value, type) and issubclass(value, Results)]:
+    if _type is not Results and _type is not histogramdd:
+        _type.into = globals()[_type.__name__ + "_out"] = _results(
+            _type.__name__ + "_out", " ".join(_type.__match_args__)
+        )
 _lu_with_info = _results("_lu_with_info", "LU pivots info")
 _unpack_dual = _results("_unpack_dual", "primal tangent")

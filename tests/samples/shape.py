@@ -39,6 +39,7 @@ _SHAPES = [
     ],
     Sample("view", "flatten", (_n(2, 3, 2), 1)),
     Sample("view", "unflatten", (_n(2, 6), 1, (3, -1))),
+    *[Sample("_reshape_alias", "reshape", (x, (3, 2, 2))) for x in (_n(3, 8)[:, ::2], _c(3, 8)[:, ::2])],
     *[Sample("unsafe_view", "reshape", (x, (2, 6))) for x in (_n(4, 3).T, _c(4, 3).T)],
     *[Sample("transpose", "transpose", (x, 0, 1)) for x in _kinds()],
     Sample("transpose", "transpose", (_n(2, 3, 4), -1, 0)),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from livetape._tape.tensor import Node, TensorBase, shape_of
-from livetape._tape.views import needs_gradient
+from livetape._tape.views import is_borrowing, needs_gradient
 from livetape.autograd.function import FunctionCtx
 from livetape.dtypes import FLOAT
 from livetape.inspect import advice
@@ -274,7 +274,7 @@ class Inquiry:
                 return _used_as_constant(node, kept, verdict)
         for leaf in self.tape.leaves.values():
             if shares(leaf, tensor):
-                how = "a view made under no_grad()" if leaf.base is not None else "a detached twin of it"
+                how = "a view that was told to require grad" if leaf.base is not None else "a detached twin of it"
                 return Finding(
                     "detached",
                     verdict,
@@ -290,6 +290,24 @@ class Inquiry:
                     (f"{node_text(node)} used its memory without its history, as {how} gives it{_at(kept.tensor)}",),
                     "use the tensor itself in the forward",
                 )
+        for other in self.live.tensors:
+            if other.recorded and other.node is None and other.base is not None and is_borrowing(other):
+                if other is tensor:
+                    return Finding(
+                        "detached",
+                        verdict,
+                        ("it is a view made under no_grad(): it requires grad as its base does, and passes none on",),
+                        "make the view outside of no_grad(), or call requires_grad_() on the view itself",
+                    )
+                if shares(other, tensor):
+                    return Finding(
+                        "detached",
+                        verdict,
+                        (
+                            f"there is a view of it made under no_grad(){_at(other)}: what uses that passes no gradient on",
+                        ),
+                        "make the view outside of no_grad()",
+                    )
         return self.cut_off(tensor, verdict)
 
     def cut_off(self, tensor: Any, verdict: str) -> Finding:
@@ -359,6 +377,8 @@ class Inquiry:
     def leaves_text(self) -> str:
         """What the loss does depend on."""
         leaves = [tensor_text(leaf, self.names) for leaf in self.tape.leaves.values()]
+        if not leaves:
+            return f"the loss, {self.loss_text()}, depends on no leaf"
         return f"the loss, {self.loss_text()}, depends on {count_text(len(leaves), 'leaf', 'leaves')}: {listed(leaves)}"
 
     def missing(self) -> list[str]:

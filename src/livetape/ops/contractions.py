@@ -14,6 +14,7 @@ from livetape.ops.dims import wrap_dims
 from livetape.ops.products import dot, mm
 from livetape.ops.reduce import sum
 from livetape.ops.table import into
+from livetape.size import Size
 
 
 def inner(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -96,9 +97,9 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     n = max(input.array.ndim, other.array.ndim)
     a = (1,) * (n - input.array.ndim) + tuple(shape_of(input))
     b = (1,) * (n - other.array.ndim) + tuple(shape_of(other))
-    x = shapes.reshape(input, *[m for k in a for m in (k, 1)])
-    y = shapes.reshape(other, *[m for k in b for m in (1, k)])
-    return shapes.reshape(mul(x, y), *[p * q for p, q in zip(a, b)])
+    x = shapes.unsafe_view(input, Size([m for k in a for m in (k, 1)]))
+    y = shapes.unsafe_view(other, Size([m for k in b for m in (1, k)]))
+    return shapes.unsafe_view(mul(x, y), Size([p * q for p, q in zip(a, b)]))
 
 
 FUNCTIONS = ["inner", "tensordot", "kron"]

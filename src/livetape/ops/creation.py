@@ -663,7 +663,7 @@ def _need_0d(value: Any) -> None:
 
 
 ZERO = row("zero", lambda self: np.zeros_like(self), batch="any", self=lambda grad: zeros_like(grad))
-FILL.uniform = FILL_TENSOR.uniform = ZERO.uniform = True
+FILL.uniform = ZERO.uniform = True
 
 
 def zero_(self: Any) -> Any:

@@ -209,7 +209,11 @@ def _renorm_backward(grad: Any, self: Any, p: float, dim: int, maxnorm: float) -
 
 
 RENORM = row(
-    "renorm", lambda self, p, dim, maxnorm: kernels.renorm(self, p, dim, maxnorm), analytic=False, self=_renorm_backward
+    "renorm",
+    lambda self, p, dim, maxnorm: kernels.renorm(self, p, dim, maxnorm),
+    analytic=False,
+    self=_renorm_backward,
+    dense=True,
 )
 
 

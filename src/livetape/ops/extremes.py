@@ -85,6 +85,7 @@ AMINMAX = row(
     outputs=2,
     batch="dim",
     self=_both,
+    dense=True,
 )
 
 
@@ -191,8 +192,8 @@ MAX_ALL = row(
 MIN_ALL = row(
     "min", lambda self: smallest.reduce(self, axis=None), node="MinBackward1", batch="total", self=_evenly, selects=True
 )
-MAX_DIM = row("max", _max_dim, key="max.dim", outputs=2, batch="dim", self=_put, selects=True)
-MIN_DIM = row("min", _min_dim, key="min.dim", outputs=2, batch="dim", self=_put, selects=True)
+MAX_DIM = row("max", _max_dim, key="max.dim", outputs=2, batch="dim", self=_put, selects=True, dense=True)
+MIN_DIM = row("min", _min_dim, key="min.dim", outputs=2, batch="dim", self=_put, selects=True, dense=True)
 
 
 def _max(

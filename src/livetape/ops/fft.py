@@ -44,6 +44,7 @@ C2C = row(
     linear=True,
     batch="dim",
     self=lambda grad, dim, normalization, forward: C2C.apply((grad, dim, normalization, not forward)),
+    dense=True,
 )
 R2C = row(
     "fft_r2c",
@@ -53,6 +54,7 @@ R2C = row(
     linear=True,
     batch="dim",
     self=_r2c_backward,
+    dense=True,
 )
 C2R = row(
     "fft_c2r",
@@ -64,6 +66,7 @@ C2R = row(
     self=lambda grad, dim, normalization, last_dim_size: _weighted(
         R2C.apply((grad, dim, normalization, True)), dim, last_dim_size, 2.0
     ),
+    dense=True,
 )
 
 

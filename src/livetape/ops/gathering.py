@@ -172,6 +172,7 @@ GATHER = row(
     batch="dim",
     self=lambda grad, self_size, dim, index: GATHER_BACKWARD.apply((grad, self_size, dim, index)),
     selects=True,
+    dense=True,
 )
 GATHER_BACKWARD = row(
     "gather_backward",

@@ -25,7 +25,7 @@ from livetape._tape.tensor import (
     shape_of,
     wrap,
 )
-from livetape._tape.views import check_distinct, check_inplace, has_base_of, needs_gradient
+from livetape._tape.views import check_apart, check_inplace, has_base_of, needs_gradient
 from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
 from livetape.kernels.scatter import add_at
@@ -594,7 +594,6 @@ def setitem(self: Any, index: Any, value: Any) -> None:
 
 def _assign(target: Any, value: Any) -> None:
     if not value.array.ndim and target.array.ndim:
-        check_distinct(target.array)
         FILL_TENSOR.inplace(target, value)
     else:
         if value.array.shape != target.array.shape:
@@ -607,6 +606,9 @@ def _assign(target: Any, value: Any) -> None:
 def put_(target: Any, indices: Any, value: Any, accumulate: bool = False) -> Any:
     """Write (or add) a value at index tensors, in place and without a copy where nothing is recorded."""
     recording = is_recording()
+    for other in (value, *indices):
+        if other is not None and other.dtype is not boolean and other.dtype is not uint8:  # masks are read before
+            check_apart(target, other, True)
     if value.dtype is not target.dtype:
         value = value.to(target.dtype)
     if state.interposed == 0 and not (recording and (needs_gradient(target) or needs_gradient(value))):

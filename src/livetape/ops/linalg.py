@@ -52,8 +52,10 @@ def det(input: Any) -> Any:
     return determinants.det(input)
 
 
-def slogdet(input: Any) -> Any:
+def slogdet(input: Any, *, out: Any = None) -> Any:
     """The signs of determinants and the logarithms of their sizes (source: ``torch.slogdet``)."""
+    if out is not None:
+        return into(out, slogdet, input)
     need("slogdet", "input", input)
     return return_types.slogdet(determinants.sign_and_log("linalg.slogdet", input))
 

@@ -93,6 +93,7 @@ LAYER_NORM = row(
     tensors="input weight bias",
     outputs=3,
     batch="layer_norm",
+    dense=True,
 )
 LAYER_NORM.joint(
     "input weight bias",

@@ -69,6 +69,7 @@ VAR = row(
     batch="dim",
     self=_var_backward,
     uses=lambda used, self, dim, keepdim: kept(used, shape_of(self), dim, keepdim).expand_as(self),
+    dense=True,
 )
 STD = row(
     "std",
@@ -78,6 +79,7 @@ STD = row(
     self=_std_backward,
     differs="float64 values whose squares overflow or vanish",
     uses=lambda used, self, dim, keepdim: kept(used, shape_of(self), dim, keepdim).expand_as(self),
+    dense=True,
 )
 VAR_MEAN = row(
     "var_mean",
@@ -86,6 +88,7 @@ VAR_MEAN = row(
     analytic=False,
     batch="dim",
     self=_var_mean_backward,
+    dense=True,
 )
 STD_MEAN = row(
     "std_mean",
@@ -95,6 +98,7 @@ STD_MEAN = row(
     batch="dim",
     self=_std_mean_backward,
     differs="float64 values whose squares overflow or vanish",
+    dense=True,
 )
 
 _MOMENTS = (

@@ -351,6 +351,7 @@ PROD_DIM = row(
     batch="dim",
     self=_prod_backward,
     uses=lambda used, self, dim, keepdim: kept(used, shape_of(self), dim, keepdim).expand_as(self),
+    dense=True,
 )
 
 

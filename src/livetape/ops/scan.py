@@ -132,6 +132,7 @@ CUMSUM = row(
     linear=True,
     batch="dim",
     self=lambda grad, dim: CUMSUM_REVERSED.apply((grad, dim)),
+    dense=True,
 )
 CUMSUM_REVERSED = row(
     "cumsum",
@@ -147,6 +148,7 @@ CUMPROD = row(
     batch="dim",
     self=_cumprod_backward,
     uses=lambda used, dim: used.sum(dim, keepdim=True).expand_as(used),
+    dense=True,
 )
 
 
@@ -276,8 +278,9 @@ LOGCUMSUMEXP = row(
     lambda self, dim: kernels.logcumsumexp(self, dim),
     batch="dim",
     self=_log_backward,
-    differs="the gradient where results are infinite, or far apart",
+    differs="the gradient where results are infinite",
     uses=lambda used, self, dim: used.sum(dim, keepdim=True).expand_as(used),
+    dense=True,
 )
 
 

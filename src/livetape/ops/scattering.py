@@ -295,6 +295,7 @@ INDEX_COPY = row(
     source=lambda grad, dim, index, source_size: _shaped(_index_copy_source(grad, dim, index), source_size),
     differs=OVERWRITTEN,
     selects=True,
+    dense=True,
 )
 
 

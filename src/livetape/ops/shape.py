@@ -28,6 +28,14 @@ VIEW = row(
     batch="size",
     self=lambda grad, self_size: reshape(grad, self_size),
 )
+RESHAPE_ALIAS = row(
+    "_reshape_alias",
+    lambda self, size: self.reshape(size, copy=False),
+    view=True,
+    node="ReshapeAliasBackward0",
+    batch="size",
+    self=lambda grad, self_size: reshape(grad, self_size),
+)
 UNSAFE_VIEW = row(
     "unsafe_view",
     lambda self, size: self.reshape(size),
@@ -181,12 +189,13 @@ def reshape(input: Any, *args: Any, shape: Any = None) -> Any:
         except (ValueError, TypeError):
             out = None
         if out is not None and (not wanted or min(wanted) >= -1) and (array.size or -1 not in wanted):
+            op = VIEW if array.flags.c_contiguous else RESHAPE_ALIAS
             if state.interposed == 0:
-                return VIEW.finish_view((input, out.shape), out)
-            return VIEW.apply((input, out.shape))
+                return op.finish_view((input, out.shape), out)
+            return op.apply((input, out.shape))
     found = _viewed_size("reshape", input, args, shape, "shape")
     try:
-        return VIEW.apply((input, found))
+        return (VIEW if array.flags.c_contiguous else RESHAPE_ALIAS).apply((input, found))
     except ValueError:
         return UNSAFE_VIEW.apply((clone_as(input, None), found))
 

@@ -33,6 +33,7 @@ SOFTMAX = row(
     batch="dim",
     self=lambda grad, result, dim: SOFTMAX_BACKWARD.apply((grad, result, dim)),
     uses=lambda used, dim: used.sum(dim, keepdim=True).expand_as(used),
+    dense=True,
 )
 
 LOG_SOFTMAX_BACKWARD = row(
@@ -52,6 +53,7 @@ LOG_SOFTMAX = row(
     batch="dim",
     self=lambda grad, result, dim: LOG_SOFTMAX_BACKWARD.apply((grad, result, dim)),
     uses=lambda used, dim: used.sum(dim, keepdim=True).expand_as(used),
+    dense=True,
 )
 
 

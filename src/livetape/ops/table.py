@@ -67,6 +67,7 @@ def row(
     selects: bool | str = False,
     mixes: bool = False,
     uses: Callable[..., Any] | None = None,
+    dense: bool = False,
     **formulas: Callable[..., Any],
 ) -> Op:
     """Declare an operation whose kernel is a function on arrays.
@@ -89,8 +90,11 @@ def row(
     mixes      each gradient is a sum of products with another input (linear="each" implies it)
     uses       from a tensor that is 0 where elements of the result are not used, the same for the first input; also from
                what the formulas need. Elementwise and linear rows do without
+    dense      its results are contiguous, whatever the order of its arguments' memory
     """
     op = Op(name, kernel, tuple(params.split()) if params else argument_names(kernel), tuple(tensors.split()))
+    if dense:
+        op.kernel = laid_out(kernel)
     op.listed = listed
     op.apart = apart
     op.view = view
@@ -111,6 +115,18 @@ def row(
     if uses is not None:
         op.uses = op.formula(uses, (op.tensors[0],), argument_names(uses))
     return op
+
+
+def laid_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel whose results are contiguous."""
+
+    def found(*values: Any) -> Any:
+        out = kernel(*values)
+        if type(out) is tuple:
+            return tuple([array if array.flags.c_contiguous else array.copy("C") for array in out])
+        return out if out.flags.c_contiguous else out.copy("C")
+
+    return found
 
 
 def elementwise(
@@ -291,4 +307,6 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
         counter_of(target).bump()
     if isinstance(out, TensorBase):
         return out
-    return type(found)(targets) if type(found) is tuple or not hasattr(found, "_fields") else type(found)(*targets)
+    if hasattr(found, "_fields"):
+        return type(found)(*targets)
+    return (getattr(found, "into", None) or type(found))(targets)
