@@ -13,6 +13,11 @@ from shape_cases import run
 import livetape as torch
 
 DATA = json.loads((pathlib.Path(__file__).parent / "data" / "shapes.json").read_text())
+WRONG_IN_TORCH = {  # a value that another one overwrote has a gradient there
+    "y[[0,0],[1,1]]=v[:2]; y",
+    "x.put(J,s[:2,:2])",
+    "(x*1).put_(J,s[:2,:2])",
+}
 CASES = [
     pytest.param(family["inputs"], call, outcome, id=f"{name}: {call}"[:90])
     for name, family in DATA.items()
@@ -37,7 +42,8 @@ def close(found: Any, wanted: Any) -> None:
 
 @pytest.mark.parametrize(("inputs", "call", "outcome"), CASES)
 def test_as_torch(inputs: str, call: str, outcome: dict[str, Any]) -> None:
-    found = run(torch, inputs, call)
+    with torch.set_compat("torch" if call in WRONG_IN_TORCH else "exact"):
+        found = run(torch, inputs, call)
     once = outcome.pop("warnings", None)  # some warnings are given once a process
     said = found.pop("warnings", None)
     assert said is None or set(said) <= set(once or said)
