@@ -260,6 +260,7 @@ def _copysign_self(grad: Any, self: Any, result: Any) -> Any:
     return grad * (self.sgn() * result.sgn())
 
 
+_SIGNED = "the gradient of infinities, and the second derivative at 0"
 COPYSIGN = elementwise(
     "copysign",
     pairs.real("copysign", np.copysign),
@@ -268,6 +269,7 @@ COPYSIGN = elementwise(
     promote="float",
     self=_copysign_self,
     other=lambda grad: zeros_like(grad),
+    differs=_SIGNED,
 )
 COPYSIGN_NUMBER = elementwise(
     "copysign",
@@ -278,6 +280,7 @@ COPYSIGN_NUMBER = elementwise(
     node="CopysignBackward1",
     key="copysign.number",
     self=_copysign_self,
+    differs=_SIGNED,
 )
 
 

@@ -232,11 +232,21 @@ def _logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
     return where((self < eps) | (self > 1 - eps), 0, slope)
 
 
+_AT_ENDS = "the second derivative at 0 and 1"
 LOGIT = elementwise(
-    "logit", lambda self: _logit(self, None), promote="float", self=lambda grad, self: _logit_backward(grad, self, None)
+    "logit",
+    lambda self: _logit(self, None),
+    promote="float",
+    self=lambda grad, self: _logit_backward(grad, self, None),
+    differs=_AT_ENDS,
 )
 LOGIT_EPS = elementwise(
-    "logit", lambda self, eps: _logit(self, float(eps)), promote="float", key="logit.eps", self=_logit_backward
+    "logit",
+    lambda self, eps: _logit(self, float(eps)),
+    promote="float",
+    key="logit.eps",
+    self=_logit_backward,
+    differs=_AT_ENDS,
 )
 
 
