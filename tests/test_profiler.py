@@ -336,7 +336,9 @@ def test_cycles() -> None:
         for _ in range(6):
             torch.ones(2).exp()
             kept.step()
-    assert [e.trace_name for e in kept.events() if e.name == "ProfilerStep*"] == [f"ProfilerStep#{k}" for k in (1, 3, 5)]
+    assert [e.trace_name for e in kept.events() if e.name == "ProfilerStep*"] == [
+        f"ProfilerStep#{k}" for k in (1, 3, 5)
+    ]
 
 
 def test_schedules_that_lose_steps_warn() -> None:
