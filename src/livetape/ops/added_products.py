@@ -22,8 +22,8 @@ def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, flipped: bool
     if beta == 1 and alpha == 1 and self.ndim == 1 and self.itemsize > 2:
         return small.affine(self, mat1, mat2)
     if self.dtype.itemsize == 2 and self.dtype.kind not in "iu":  # rounded once, after the sum
-        single = np.float32
-        return _addmm(*(a.astype(single) for a in (self, mat1, mat2)), beta, alpha, flipped).astype(self.dtype)
+        bias, left, right = (a.astype(np.float32) for a in (self, mat1, mat2))
+        return _addmm(bias, left, right, beta, alpha, flipped).astype(self.dtype)
     out = product(mat1, mat2)
     if alpha != 1:
         out = out * out.dtype.type(alpha)
