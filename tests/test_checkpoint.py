@@ -277,3 +277,33 @@ def test_the_second_forward_casts_as_the_first_did(reentrant: bool) -> None:
     y.sum().backward()
     assert kinds == [torch.bfloat16, torch.bfloat16]
     assert torch.equal(x.grad, expected)
+
+
+def test_forward_mode_and_transforms() -> None:
+    x = torch.ones(2)
+
+    def f(t: Any) -> Any:
+        return checkpoint(lambda u: (u * u).sin(), t, use_reentrant=False)
+
+    expected = 2 * torch.cos(torch.ones(2))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, torch.ones(2))
+        assert torch.allclose(torch.autograd.forward_ad.unpack_dual(f(dual)).tangent, expected)
+    assert torch.allclose(torch.func.jvp(f, (x,), (x,))[1], expected)
+    assert torch.allclose(torch.func.grad(lambda t: f(t).sum())(x), expected)
+    assert torch.allclose(torch.func.vmap(f)(x), torch.sin(x))
+
+
+def test_nodes_of_results_that_accumulate_run_too() -> None:
+    x, log = torch.ones(2, requires_grad=True), []
+    y = (x * 3).exp()
+    y.grad_fn.register_hook(lambda inputs, outputs: log.append(inputs))
+    (y * 2).sum().backward(inputs=[y])
+    assert y.grad.tolist() == [2, 2] and log == [(None,)] and x.grad is None
+    y = (x * 3).exp()
+    y.grad_fn.register_hook(lambda inputs, outputs: log.append(inputs))
+    torch.autograd.grad((y * 2).sum(), y)
+    assert len(log) == 1, "only asked for, not accumulated"
+    y = checkpoint(torch.sin, x, use_reentrant=True)
+    with pytest.raises(RuntimeError, match="incompatible with .grad\\(\\) or passing an `inputs` parameter"):
+        (y * 2).sum().backward(inputs=[y])

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -295,6 +296,7 @@ def test_end_of_the_program(how, to_all):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     pids = [int(word) for word in program.stdout.readline().split()]
     (os.killpg if to_all else os.kill)(program.pid, how)

@@ -396,3 +396,11 @@ def test_names_of_results_written_into_tensors() -> None:
     assert repr(found).startswith("torch.return_types.max_out(\nvalues=tensor([2.]),")
     assert type(torch.max(torch.tensor([[1.0, 2.0]]), 1)) is torch.return_types.max
     assert type(torch.slogdet(torch.eye(2), out=(torch.empty(0), torch.empty(0)))) is torch.return_types.slogdet_out
+
+
+def test_a_tensor_is_copied_into_itself() -> None:
+    t = torch.ones(1, 3).expand(2, 3)
+    assert t.copy_(t) is t
+    y = torch.ones(3, 3).t()
+    y.expand(1, 3, 3)[0].mul_(0.5)
+    assert y.tolist() == [[0.5] * 3] * 3, "an expanded view of memory that is not contiguous can be written to"

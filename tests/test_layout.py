@@ -110,7 +110,7 @@ def test_results_that_are_contiguous_whatever_the_arguments(text: str) -> None:
     values |= {"i": torch.zeros(3, 4, dtype=torch.int64), "j": torch.tensor([2])}
     found = eval(text, values)
     assert found.is_contiguous()
-    assert torch.equal(found, eval(text, {k: v.contiguous() if k in "xz" else v for k, v in values.items()}))
+    torch.testing.assert_close(found, eval(text, {k: v.contiguous() if k in "xz" else v for k, v in values.items()}))
 
 
 def test_views_of_memory_that_is_not_contiguous() -> None:

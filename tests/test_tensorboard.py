@@ -16,6 +16,7 @@ needed = pytest.mark.skipif(not HAS_IT, reason="needs tensorboardX")
 def test_without_the_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     monkeypatch.delitem(sys.modules, "livetape.utils.tensorboard", raising=False)
+    monkeypatch.delitem(vars(torch.utils), "tensorboard", raising=False)
     with pytest.raises(ImportError, match=r"needs the library tensorboardX: pip install 'livetape\[tensorboard\]'"):
         torch.utils.tensorboard  # noqa: B018
 

@@ -198,9 +198,18 @@ _ATTENTION = both(
     F + "scaled_dot_product_attention",
     (_n(2, 2, 4, 3), _n(2, 2, 3, 3), _n(2, 2, 3, 3)),
     (_n(1, 2, 4, 3), _n(1, 2, 3, 3), _n(1, 2, 3, 3), _MAY_ATTEND),
-    (_n(1, 2, 4, 3), _n(1, 2, 4, 3), _n(1, 2, 4, 3), None, 0.0, True, 0.7),
+    (_n(1, 2, 4, 3), _n(1, 2, 4, 3), _n(1, 2, 4, 3), None, 0.0, True),
     (*[_n(2, 4, 2, 3).swapaxes(1, 2) for _ in range(3)], None, 0.0, True),
 )
+_ATTENTION = [
+    *_ATTENTION,
+    Sample(
+        "_scaled_dot_product_flash_attention_for_cpu",
+        F + "scaled_dot_product_attention",
+        (_n(1, 2, 4, 3), _n(1, 2, 4, 3), _n(1, 2, 4, 3), None, 0.0, True),
+        {"scale": 0.7},
+    ),
+]
 _NORMS = [
     *both(
         "native_layer_norm",

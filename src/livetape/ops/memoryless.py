@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from livetape._tape.explain import noted
 from livetape._tape.tensor import factory
 from livetape.ops.basics import zeros_like
 
@@ -11,12 +12,12 @@ _classes: dict[Any, Any] = {}
 
 
 def _no_list(self: Any) -> NoReturn:
-    raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
+    raise noted(RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage"))
 
 
 def _no_numpy(self: Any, *, force: bool = False) -> Any:
     if not force:
-        raise RuntimeError(" Cannot convert a ZeroTensor to numpy. Set force=True if you need the zero array.")
+        raise noted(RuntimeError(" Cannot convert a ZeroTensor to numpy. Set force=True if you need the zero array."))
     return self.array.copy()
 
 
