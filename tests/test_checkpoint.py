@@ -305,5 +305,5 @@ def test_nodes_of_results_that_accumulate_run_too() -> None:
     torch.autograd.grad((y * 2).sum(), y)
     assert len(log) == 1, "only asked for, not accumulated"
     y = checkpoint(torch.sin, x, use_reentrant=True)
-    with pytest.raises(RuntimeError, match="incompatible with .grad\\(\\) or passing an `inputs` parameter"):
+    with pytest.raises(RuntimeError, match=r"incompatible with .grad\(\) or passing an `inputs` parameter"):
         (y * 2).sum().backward(inputs=[y])

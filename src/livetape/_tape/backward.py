@@ -131,7 +131,10 @@ class Task:
                 slot.pending += 1
 
     def prune(self) -> None:
-        """Mark the vertices on a path to a captured input: only they are walked."""
+        """Mark the vertices on a path to a captured input: only they are walked.
+
+        Nodes of results that are to accumulate run too, as in torch, for their hooks' sake.
+        """
         self.pruned = True
         for vertex in sorted(self.visited, key=order):  # children come first
             slot = self.find(vertex)
@@ -139,6 +142,9 @@ class Task:
                 continue
             slot.needed = False
             if isinstance(vertex, Node):
+                if self.accumulate and slot.captured is not None:
+                    slot.needed = True
+                    continue
                 for edge in vertex._edges:
                     if edge is None:
                         continue

@@ -142,7 +142,7 @@ def op_label(node: Node) -> str:
     stem, found, number = name.rpartition("Backward")
     if found and (number == "" or number.isdigit()):
         return stem if number == "0" else stem + number
-    return "torch::autograd::" + name if name in ("CopySlices", "AccumulateGrad") else name
+    return "torch::autograd::" + name if name in ("CopySlices", "CopyBackwards", "AccumulateGrad") else name
 
 
 def check_expands(name: str, target: TensorBase, other: TensorBase) -> None:

@@ -96,7 +96,10 @@ def expanded(array: Any, size: Any) -> Any:
             [0 if n == 1 and size[i + extra] != 1 else s for i, (n, s) in enumerate(zip(array.shape, array.strides))]
         )
         return np.ndarray(size, array.dtype, array, 0, strides)
-    return np.broadcast_to(array, size)
+    out = np.broadcast_to(array, size)
+    if array.flags.writeable:
+        out.flags.writeable = True
+    return out
 
 
 SUM_TO = row(
@@ -338,7 +341,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
 def _copy_plain(self: Any, src: Any) -> Any:
     """`copy_` below the interposers."""
     recording = is_recording()
-    check_inplace(self, recording, others=(src,))
+    check_inplace(self, recording, self is src, (src,))
     check_apart(self, src)
     source = src.array
     shape = self.array.shape

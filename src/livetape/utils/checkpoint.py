@@ -320,7 +320,8 @@ def _without_reentry(
     frame = _Frame(repeat, stop, determinism_check == "default")
     start = wrap(np.zeros(0, np.float32), from_array(np.zeros(0, np.float32)).dtype, None)
     start.recorded = True
-    frame.saver = _SaveInputs.apply(start, *[args[k] for k in places]).grad_fn
+    # not apply(): the tensors themselves are saved, whatever transforms and interposers there are
+    frame.saver = _SaveInputs._apply(start, *[args[k] for k in places]).grad_fn
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         found = function(*args, **kwargs)
     frame.completed = True
