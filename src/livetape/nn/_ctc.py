@@ -100,8 +100,9 @@ class CtcLoss(Function):
         for place in range(width):
             where: Any = (slice(None), rows, labels[:, place])
             np.add.at(posterior, where, weight[:, :, place])
+        posterior[:, np.isinf(loss)] = np.nan  # of labels that no path leads to
         slope = np.exp(log_probs.array) - posterior
-        slope *= (np.arange(steps)[:, None] < lengths[None])[:, :, None]
+        slope[np.arange(steps)[:, None] >= lengths[None]] = 0
         grad = from_array(slope.astype(log_probs.array.dtype)) * grads[0][None, :, None]
         if zero_infinity:
             grad = grad.masked_fill(from_array(np.isinf(loss)[None, :, None]), 0)
