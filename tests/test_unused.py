@@ -135,6 +135,14 @@ def test_hooks_see_the_gradient_before_and_may_replace_it() -> None:
     where(x == 0, x, y).sum().backward()
     assert str(x.grad.tolist()) == "[nan, 0.5]"  # what a hook returns is used
 
+    x.grad = None
+    y = x.sqrt()
+    y.register_hook(lambda grad: None)
+    y.retain_grad()
+    where(x == 0, x, y).sum().backward()
+    assert x.grad.tolist() == [1, 0.25]
+    assert y.grad.tolist() == [0, 1]
+
 
 def test_long_ways_are_freed_without_recursion() -> None:
     x = T([0.0, 4.0], requires_grad=True)

@@ -274,11 +274,11 @@ class Task:
         captured = slot.captured
         if captured is not None and slot.needed:  # torch captures before the hooks, unless the walk ends here
             self.capture(captured, grads)
-        replaced = False
         if extras is not None:
-            replaced = run_output_hooks(extras, grads, slot.needed)
-            if replaced:
+            if run_output_hooks(extras, grads, slot.needed):
                 owned = False
+                if grads[0] is not slot.grad:
+                    slot.unused = None  # of what a hook put in its place nothing is known
         if captured is not None:
             owned = False
             if not slot.needed:
@@ -298,7 +298,7 @@ class Task:
         op = node._op
         unused: Unused | None = None
         handed: list[Unused | None] | None = None
-        if slot.unused is not None and several is None and not replaced:
+        if slot.unused is not None and several is None:
             unused = slot.unused
         if op is not None:
             given: Op = op
