@@ -304,6 +304,9 @@ from livetape.ops.dropout import (
     rrelu,
     rrelu_,
 )
+from livetape.ops.eigenpairs import (
+    lobpcg,
+)
 from livetape.ops.einsum import (
     einsum,
 )
@@ -1072,6 +1075,7 @@ __all__ = [
     "less_equal",
     "lgamma",
     "linspace",
+    "lobpcg",
     "log",
     "log10",
     "log10_",
