@@ -35,6 +35,7 @@ from livetape.ops import (
     queries,
     reduce,
     reflectors,
+    removed,
     repeating,
     rounding,
     sampling,
@@ -290,6 +291,7 @@ class Methods(Operators):
 
     # ops/copies.py
     as_strided_scatter = copies.as_strided_scatter
+    slice_inverse = copies.slice_inverse
 
     # ops/covariance.py
     cov = covariance.cov
@@ -530,6 +532,7 @@ class Methods(Operators):
     matmul = products.matmul
 
     # ops/queries.py
+    get_device = queries.get_device
     is_nonzero = queries.is_nonzero
     is_same_size = queries.is_same_size
     is_set_to = queries.is_set_to
@@ -548,6 +551,15 @@ class Methods(Operators):
     orgqr = reflectors.orgqr
     ormqr = reflectors.ormqr
     geqrf = reflectors.geqrf
+
+    # ops/removed.py
+    eig = removed.eig
+    lstsq = removed.lstsq
+    solve = removed.solve
+    symeig = removed.symeig
+    reinforce = removed.reinforce
+    resize = removed.resize
+    resize_as = removed.resize_as
 
     # ops/repeating.py
     repeat = repeating.repeat

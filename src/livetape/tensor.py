@@ -280,10 +280,6 @@ class Tensor(Methods):
     names: Any = None
     grad_dtype = property(lambda self: self.dtype)
 
-    def get_device(self) -> int:
-        """-1, as for every CPU tensor (source: ``torch.Tensor.get_device``)."""
-        return -1
-
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating point one (source: ``torch.Tensor.is_floating_point``)."""
         return bool(self.dtype.is_floating_point)

@@ -106,6 +106,28 @@ SAMPLES: list[Sample] = [
     *[Sample("sgn", "sgn", (x,)) for x in (*_u(-2, 2), _c(3))],
     *[Sample(name, name, (x,), gradgrad=False) for name in _STEPS for x in _u(0.1, 0.4)],
     *[Sample("signbit", "signbit", (x,), grad=False) for x in _u(-2, 2)],
+    # rounded values whose gradient is that of the number before
+    *[
+        Sample(
+            "fake_quantize_per_tensor_affine_cachemask",
+            "fake_quantize_per_tensor_affine",
+            (x, 0.5, 1, 0, 7),
+            grad=False,
+        )
+        for x in _u(-2, 4)
+    ],
+    Sample(
+        "fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+        "fake_quantize_per_tensor_affine",
+        (_g.uniform(-2, 4, size=(2, 3)), np.float32([0.5]), np.int32([1]), 0, 7),
+        grad=False,
+    ),
+    Sample(
+        "fake_quantize_per_channel_affine_cachemask",
+        "fake_quantize_per_channel_affine",
+        (_g.uniform(-2, 4, size=(2, 3)), np.float32([0.5, 0.1]), np.int32([1, 0]), 0, 0, 7),
+        grad=False,
+    ),
     *[Sample("round.decimals", "round", (x,), {"decimals": d}, gradgrad=False) for x in _u(0.1, 0.14) for d in (1, 0)],
     *[Sample("nan_to_num", "nan_to_num", (x,)) for x in _u(-2, 2)],
     Sample("nan_to_num", "nan_to_num", (_ODD, 1.0, 2.0, 3.0), grad=False),

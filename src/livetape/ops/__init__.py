@@ -199,11 +199,14 @@ from livetape.ops.copies import (
     alias_copy,
     as_strided_copy,
     as_strided_scatter,
+    detach,
+    detach_,
     detach_copy,
     expand_copy,
     permute_copy,
     select_copy,
     slice_copy,
+    slice_inverse,
     split_copy,
     split_with_sizes_copy,
     squeeze_copy,
@@ -329,6 +332,10 @@ from livetape.ops.extremes import (
     mode,
     nanmedian,
 )
+from livetape.ops.fake_quantize import (
+    fake_quantize_per_channel_affine,
+    fake_quantize_per_tensor_affine,
+)
 from livetape.ops.float_bits import (
     frexp,
     hash_tensor,
@@ -434,6 +441,9 @@ from livetape.ops.lowrank import (
 )
 from livetape.ops.lu_factors import (
     lu_unpack,
+)
+from livetape.ops.mapped import (
+    from_file,
 )
 from livetape.ops.native import (
     _chunk_cat,
@@ -603,6 +613,7 @@ from livetape.ops.products import (
 )
 from livetape.ops.queries import (
     finfo,
+    get_device,
     iinfo,
     is_complex,
     is_floating_point,
@@ -628,6 +639,13 @@ from livetape.ops.reflectors import (
     geqrf,
     orgqr,
     ormqr,
+)
+from livetape.ops.removed import (
+    eig,
+    lstsq,
+    matrix_rank,
+    solve,
+    symeig,
 )
 from livetape.ops.repeating import (
     broadcast_shapes,
@@ -854,6 +872,7 @@ __all__ = [
     "bartlett_window",
     "batch_norm",
     "bernoulli",
+    "bilinear",
     "binary_cross_entropy_with_logits",
     "bincount",
     "binomial",
@@ -929,6 +948,8 @@ __all__ = [
     "deg2rad_",
     "dequantize",
     "det",
+    "detach",
+    "detach_",
     "detach_copy",
     "diag",
     "diag_embed",
@@ -946,6 +967,7 @@ __all__ = [
     "dropout_",
     "dsplit",
     "dstack",
+    "eig",
     "einsum",
     "embedding",
     "embedding_bag",
@@ -969,6 +991,8 @@ __all__ = [
     "expm1",
     "expm1_",
     "eye",
+    "fake_quantize_per_channel_affine",
+    "fake_quantize_per_tensor_affine",
     "feature_alpha_dropout",
     "feature_alpha_dropout_",
     "feature_dropout",
@@ -994,6 +1018,7 @@ __all__ = [
     "frexp",
     "frobenius_norm",
     "from_dlpack",
+    "from_file",
     "from_numpy",
     "frombuffer",
     "full",
@@ -1004,6 +1029,7 @@ __all__ = [
     "ge",
     "geqrf",
     "ger",
+    "get_device",
     "gradient",
     "greater",
     "greater_equal",
@@ -1097,6 +1123,7 @@ __all__ = [
     "logit_",
     "logspace",
     "logsumexp",
+    "lstsq",
     "lt",
     "lu",
     "lu_solve",
@@ -1108,6 +1135,7 @@ __all__ = [
     "matmul",
     "matrix_exp",
     "matrix_power",
+    "matrix_rank",
     "max",
     "max_pool1d",
     "max_pool1d_with_indices",
@@ -1238,9 +1266,11 @@ __all__ = [
     "sinh",
     "sinh_",
     "slice_copy",
+    "slice_inverse",
     "slice_scatter",
     "slogdet",
     "softmax",
+    "solve",
     "sort",
     "split",
     "split_copy",
@@ -1263,6 +1293,7 @@ __all__ = [
     "svd_lowrank",
     "swapaxes",
     "swapdims",
+    "symeig",
     "t",
     "t_copy",
     "take",

@@ -113,7 +113,25 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
 
 
 _here = storage_offset
+
+
+def slice_inverse(input: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    """The view of ``src``'s shape and strides in the memory of ``input``, which is a slice of it.
+
+    Source: ``torch.slice_inverse``.
+    """
+    return as_strided(input, src.shape, src.stride(), _here(src))
+
+
+def detach_(input: Any) -> Any:
+    """Forget a tensor's history (source: ``torch.detach_``)."""
+    return input.detach_()
+
+
 FUNCTIONS = [
+    "detach",
+    "detach_",
+    "slice_inverse",
     "alias_copy",
     "as_strided_copy",
     "as_strided_scatter",
@@ -134,4 +152,4 @@ FUNCTIONS = [
     "view_as_real_copy",
     "view_copy",
 ]
-METHODS = {"as_strided_scatter": as_strided_scatter}
+METHODS = {"as_strided_scatter": as_strided_scatter, "slice_inverse": slice_inverse}

@@ -123,6 +123,6 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     return product if bias is None else product + bias
 
 
-FUNCTIONS: list[str] = []
+FUNCTIONS = ["bilinear"]
 FUNCTIONAL = ["linear", "bilinear"]
 METHODS: dict[str, Any] = {}

@@ -145,7 +145,14 @@ class iinfo(_Limits):
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
 
 
+def get_device(input: Any) -> int:
+    """-1, as for every CPU tensor (source: ``torch.get_device``)."""
+    _tensor("get_device", input)
+    return -1
+
+
 FUNCTIONS = [
+    "get_device",
     "is_tensor",
     "is_floating_point",
     "is_complex",
@@ -158,4 +165,4 @@ FUNCTIONS = [
     "finfo",
     "iinfo",
 ]
-METHODS = {"is_nonzero": is_nonzero, "is_same_size": is_same_size, "is_set_to": is_set_to}
+METHODS = {"get_device": get_device, "is_nonzero": is_nonzero, "is_same_size": is_same_size, "is_set_to": is_set_to}
