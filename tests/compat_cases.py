@@ -125,6 +125,12 @@ PROGRAMS = {
         "print(torch.func.hessian(torch.linalg.det)(torch.eye(2).double())[0, 0, 1, 1].item())",
         "1.0 -1.0\n1.0",
     ),
+    "det, singular": (
+        "for a in ([[1.0, 2.0], [2.0, 4.0]], [[2.0, 0.0], [0.0, 0.0]]):\n"
+        "    x = torch.tensor(a, requires_grad=True)\n    torch.linalg.det(x).backward()\n"
+        "    print([round(v) + 0.0 for v in x.grad.flatten().tolist()])",
+        "[4.0, -2.0, -2.0, 1.0]\n[0.0, 0.0, 0.0, 2.0]",
+    ),
     "cdist": (
         "x = torch.arange(90.0).reshape(30, 3) / 7 + 1000\nprint(bool((torch.cdist(x, x).diagonal() == 0).all()))",
         "True",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from livetape import return_types
-from livetape._tape.modes import is_transformed
+from livetape._tape.modes import is_recording, is_transformed
 from livetape._tape.tensor import shape_of
 from livetape.compat import compat
 from livetape.dtypes import COMPLEX, boolean
@@ -34,6 +34,9 @@ def _cofactors(A: Any, result: Any) -> Any:
     if compat.torch and is_transformed():
         return _cofactors_by_svd(A)
     singular = np.abs(result.array) < 100 * np.finfo(A.array.dtype).eps
+    if compat.torch and not is_recording() and (result.array == 0).any():  # torch takes 0 times a large inverse for 0
+        flat = constant((result.array == 0)[..., None, None], boolean)
+        return where(flat, 0, _as_matrix(result) * mT(INVERSE.apply((where(flat, identity_like(A), A), ""))[0]))
     if not singular.any():
         return _as_matrix(result) * mT(INVERSE.apply((A, ""))[0])
     if singular.all():
@@ -61,7 +64,7 @@ DET = row(
     tensors="A",
     A=lambda grad, A, result: _as_matrix(grad) * _cofactors(A, result),
     tangent=lambda A_t, A, result: _det_tangent(A_t, A, result),
-    differs="second derivatives by forward mode",
+    differs="the gradient of singular matrices, and second derivatives by forward mode",
 )
 
 
@@ -92,8 +95,8 @@ def _slogdet_backward(grads: Any, A: Any, result0: Any) -> Any:
     if A.dtype.category == COMPLEX:
         turn = zeros_like(by_log) if by_sign is None else -imag(conj(by_sign) * result0)
         by_log = complex(zeros_like(turn) if by_log is None else by_log, turn)
-    elif by_log is None:
-        by_log = zeros_like(by_sign)
+    elif by_log is None:  # real signs do not change
+        return None
     return _as_matrix(by_log) * mH(INVERSE.apply((A, ""))[0])
 
 
