@@ -21,6 +21,7 @@ from livetape.ops import (
     distances,
     dlpack,
     extremes,
+    filling,
     float_bits,
     gathering,
     histograms,
@@ -298,7 +299,6 @@ class Methods(Operators):
     corrcoef = covariance.corrcoef
 
     # ops/creation.py
-    fill_ = creation.fill_
     new = creation.new
     new_empty = creation.new_empty
     new_empty_strided = creation.new_empty_strided
@@ -306,7 +306,6 @@ class Methods(Operators):
     new_ones = creation.new_ones
     new_tensor = creation.new_tensor
     new_zeros = creation.new_zeros
-    zero_ = creation.zero_
 
     # ops/determinants.py
     logdet = determinants.logdet
@@ -349,6 +348,10 @@ class Methods(Operators):
     nanmedian = extremes.nanmedian
     mode = extremes.mode
     kthvalue = extremes.kthvalue
+
+    # ops/filling.py
+    fill_ = filling.fill_
+    zero_ = filling.zero_
 
     # ops/float_bits.py
     frexp = float_bits.frexp

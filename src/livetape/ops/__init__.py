@@ -224,7 +224,6 @@ from livetape.ops.covariance import (
     cov,
 )
 from livetape.ops.creation import (
-    arange,
     as_tensor,
     asarray,
     empty,
@@ -232,21 +231,15 @@ from livetape.ops.creation import (
     empty_permuted,
     empty_strided,
     eye,
-    fill,
-    fill_,
     from_numpy,
     frombuffer,
     full,
     full_like,
     legacy_tensor,
-    linspace,
-    logspace,
     ones,
     ones_like,
-    range,
     scalar_tensor,
     tensor,
-    zero_,
     zeros,
     zeros_like,
 )
@@ -335,6 +328,11 @@ from livetape.ops.extremes import (
 from livetape.ops.fake_quantize import (
     fake_quantize_per_channel_affine,
     fake_quantize_per_tensor_affine,
+)
+from livetape.ops.filling import (
+    fill,
+    fill_,
+    zero_,
 )
 from livetape.ops.float_bits import (
     frexp,
@@ -746,6 +744,12 @@ from livetape.ops.sorting import (
     quantile,
     sort,
     topk,
+)
+from livetape.ops.spaced import (
+    arange,
+    linspace,
+    logspace,
+    range,
 )
 from livetape.ops.special import (
     digamma,

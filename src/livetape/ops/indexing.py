@@ -31,7 +31,7 @@ from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, i
 from livetape.kernels.scatter import add_at
 from livetape.ops.basics import EXPAND, check_expands, copy_, is_expanded, sum_to, zeros
 from livetape.ops.choose import dropped
-from livetape.ops.creation import FILL_TENSOR
+from livetape.ops.filling import FILL_TENSOR
 from livetape.ops.slicing import ALIAS, FULL, SELECT, SLICE, UNSQUEEZE, with_ones
 from livetape.ops.table import row
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.explain import noted
-from livetape.ops.creation import finish, kind_or_out
+from livetape.ops.options import finish, kind_or_out
 
 
 def from_file(
