@@ -48,6 +48,7 @@ from livetape.ops import (
     sorting,
     special,
     splitting,
+    tensor_laws,
 )
 from livetape.ops.boundary import (
     bind,
@@ -589,13 +590,10 @@ class Methods(Operators):
     sign_ = rounding.sign_
 
     # ops/sampling.py
-    bernoulli = sampling.bernoulli
-    bernoulli_ = sampling.bernoulli_
     cauchy_ = sampling.cauchy_
     exponential_ = sampling.exponential_
     geometric_ = sampling.geometric_
     log_normal_ = sampling.log_normal_
-    multinomial = sampling.multinomial
     normal_ = sampling.normal_
     random_ = sampling.random_
     uniform_ = sampling.uniform_
@@ -701,6 +699,11 @@ class Methods(Operators):
     # ops/stft.py
     stft = stft
     istft = istft
+
+    # ops/tensor_laws.py
+    bernoulli = tensor_laws.bernoulli
+    bernoulli_ = tensor_laws.bernoulli_
+    multinomial = tensor_laws.multinomial
 
 
 bind(Methods)

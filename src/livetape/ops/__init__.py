@@ -673,11 +673,6 @@ from livetape.ops.rounding import (
     trunc_,
 )
 from livetape.ops.sampling import (
-    bernoulli,
-    binomial,
-    multinomial,
-    normal,
-    poisson,
     rand,
     rand_like,
     randint,
@@ -781,6 +776,13 @@ from livetape.ops.splitting import (
 from livetape.ops.stft import (
     istft,
     stft,
+)
+from livetape.ops.tensor_laws import (
+    bernoulli,
+    binomial,
+    multinomial,
+    normal,
+    poisson,
 )
 from livetape.ops.windows import (
     bartlett_window,

@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import broadcast_error, noted
+from livetape._tape.explain import noted
 from livetape._tape.modes import is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
 from livetape._tape.views import check_inplace, needs_gradient
-from livetape.dtypes import SCALAR_TYPE, int64
+from livetape.dtypes import int64
 from livetape.kernels import sampling as draw
 from livetape.ops.basics import zeros_like
 from livetape.ops.dims import as_int, is_integer, no_overload
 from livetape.ops.options import check_format, finish, kind_of, kind_or_out, need_tensor, sizes
-from livetape.ops.scattering import no_derivative
-from livetape.ops.table import into, row
+from livetape.ops.table import row
 from livetape.random import Generator, default_generator
 
-_OPTIONS = (
+OPTIONS = (
     "Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
     "bool pin_memory = False, bool requires_grad = False)"
 )
@@ -47,9 +46,9 @@ def _size_of(name: str, args: tuple[Any, ...], size: Any, generator: Any) -> tup
             TypeError(
                 f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but "
                 "expected one "
-                f"of:\n * (tuple of ints size, *, torch.Generator generator, {_OPTIONS}\n * (tuple of ints "
+                f"of:\n * (tuple of ints size, *, torch.Generator generator, {OPTIONS}\n * (tuple of ints "
                 "size, *, "
-                f"{_OPTIONS}\n"
+                f"{OPTIONS}\n"
             )
         )
     return sizes(name, args, size)
@@ -137,7 +136,7 @@ def randn(
 
 
 _RANDINT = tuple(
-    f"({bounds}, tuple of ints size, *, {generator}{_OPTIONS}"
+    f"({bounds}, tuple of ints size, *, {generator}{OPTIONS}"
     for bounds in ("int high", "int low, int high")
     for generator in ("torch.Generator generator, ", "")
 )
@@ -344,7 +343,7 @@ LOG_NORMAL = _law("log_normal", "LogNormalBackward0")
 BERNOULLI_P = _law("bernoulli", "BernoulliBackward2", "bernoulli.p")
 
 
-def _fill(op: Any, self: Any, law: Any) -> Any:
+def drawn_into(op: Any, self: Any, law: Any) -> Any:
     """Draw ``law(size, dtype)`` into a tensor."""
     recording = is_recording()
     if state.interposed != 0 or (recording and needs_gradient(self)):
@@ -359,7 +358,7 @@ def _fill(op: Any, self: Any, law: Any) -> Any:
     return self
 
 
-def _float(name: str, value: Any, argument: str, position: int) -> float:
+def float_parameter(name: str, value: Any, argument: str, position: int) -> float:
     if type(value) is float:
         return value
     if isinstance(value, TensorBase) and value.array.ndim == 0:
@@ -377,17 +376,17 @@ def uniform_(self: Any, *args: Any, to: Any = None, generator: Any = None, **fro
     high = args[1] if len(args) > 1 else (1.0 if to is None else to)
     if from_:
         raise noted(TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(from_))}'"))
-    low, high = _float("uniform_", low, "from", 1), _float("uniform_", high, "to", 2)
+    low, high = float_parameter("uniform_", low, "from", 1), float_parameter("uniform_", high, "to", 2)
     bits = bits_of("uniform_", generator)
-    return _fill(UNIFORM, self, lambda shape, kind: draw.uniform(bits, shape, kind, low, high))
+    return drawn_into(UNIFORM, self, lambda shape, kind: draw.uniform(bits, shape, kind, low, high))
 
 
 def normal_(self: Any, mean: Any = 0.0, std: Any = 1.0, *, generator: Any = None) -> Any:
     """Fill with normal numbers (source: ``torch.Tensor.normal_``)."""
-    mean, std = _float("normal_", mean, "mean", 1), _float("normal_", std, "std", 2)
+    mean, std = float_parameter("normal_", mean, "mean", 1), float_parameter("normal_", std, "std", 2)
     bits = bits_of("normal_", generator)
     serial = not self.array.flags.c_contiguous
-    return _fill(NORMAL, self, lambda shape, kind: draw.normal(bits, shape, kind, mean, std, serial))
+    return drawn_into(NORMAL, self, lambda shape, kind: draw.normal(bits, shape, kind, mean, std, serial))
 
 
 def random_(self: Any, *args: Any, to: Any = None, generator: Any = None, **from_: Any) -> Any:
@@ -401,253 +400,44 @@ def random_(self: Any, *args: Any, to: Any = None, generator: Any = None, **from
     if from_:
         raise noted(TypeError(f"random_() got an unexpected keyword argument '{next(iter(from_))}'"))
     if not given:
-        return _fill(RANDOM, self, lambda shape, kind: draw.random(bits, shape, kind))
+        return drawn_into(RANDOM, self, lambda shape, kind: draw.random(bits, shape, kind))
     if len(given) == 1:
         high = as_int(given[0])
-        return _fill(RANDOM_TO, self, lambda shape, kind: draw.integers(bits, shape, kind, 0, high))
+        return drawn_into(RANDOM_TO, self, lambda shape, kind: draw.integers(bits, shape, kind, 0, high))
     low = as_int(given[0])
     if given[1] is None:
-        return _fill(RANDOM_FROM, self, lambda shape, kind: draw.integers_from(bits, shape, kind, low))
+        return drawn_into(RANDOM_FROM, self, lambda shape, kind: draw.integers_from(bits, shape, kind, low))
     high = as_int(given[1])
-    return _fill(RANDOM_FROM, self, lambda shape, kind: draw.integers(bits, shape, kind, low, high))
+    return drawn_into(RANDOM_FROM, self, lambda shape, kind: draw.integers(bits, shape, kind, low, high))
 
 
 def exponential_(self: Any, lambd: Any = 1.0, *, generator: Any = None) -> Any:
     """Fill with exponential numbers of rate ``lambd`` (source: ``torch.Tensor.exponential_``)."""
-    rate, bits = _float("exponential_", lambd, "lambd", 1), bits_of("exponential_", generator)
-    return _fill(EXPONENTIAL, self, lambda shape, kind: draw.exponential(bits, shape, kind, rate))
+    rate, bits = float_parameter("exponential_", lambd, "lambd", 1), bits_of("exponential_", generator)
+    return drawn_into(EXPONENTIAL, self, lambda shape, kind: draw.exponential(bits, shape, kind, rate))
 
 
 def geometric_(self: Any, p: Any, *, generator: Any = None) -> Any:
     """Fill with the number of trials to the first success (source: ``torch.Tensor.geometric_``)."""
-    chance, bits = _float("geometric_", p, "p", 1), bits_of("geometric_", generator)
-    return _fill(GEOMETRIC, self, lambda shape, kind: draw.geometric(bits, shape, kind, chance))
+    chance, bits = float_parameter("geometric_", p, "p", 1), bits_of("geometric_", generator)
+    return drawn_into(GEOMETRIC, self, lambda shape, kind: draw.geometric(bits, shape, kind, chance))
 
 
 def cauchy_(self: Any, median: Any = 0.0, sigma: Any = 1.0, *, generator: Any = None) -> Any:
     """Fill with Cauchy numbers (source: ``torch.Tensor.cauchy_``)."""
-    middle, width = _float("cauchy_", median, "median", 1), _float("cauchy_", sigma, "sigma", 2)
+    middle, width = float_parameter("cauchy_", median, "median", 1), float_parameter("cauchy_", sigma, "sigma", 2)
     bits = bits_of("cauchy_", generator)
-    return _fill(CAUCHY, self, lambda shape, kind: draw.cauchy(bits, shape, kind, middle, width))
+    return drawn_into(CAUCHY, self, lambda shape, kind: draw.cauchy(bits, shape, kind, middle, width))
 
 
 def log_normal_(self: Any, mean: Any = 1.0, std: Any = 2.0, *, generator: Any = None) -> Any:
     """Fill with exponentials of normal numbers (source: ``torch.Tensor.log_normal_``)."""
-    middle, width = _float("log_normal_", mean, "mean", 1), _float("log_normal_", std, "std", 2)
+    middle, width = float_parameter("log_normal_", mean, "mean", 1), float_parameter("log_normal_", std, "std", 2)
     bits = bits_of("log_normal_", generator)
-    return _fill(LOG_NORMAL, self, lambda shape, kind: draw.log_normal(bits, shape, kind, middle, width))
-
-
-# ---------------------------------------------------------------- coins
-BERNOULLI = row(
-    "bernoulli", lambda self, bits: draw.bernoulli_from(bits, _in_order(self)), self=lambda grad: zeros_like(grad)
-)
-BERNOULLI_LIKE = row(
-    "bernoulli",
-    lambda self, p, bits: draw.bernoulli(bits, self.shape, p, self.dtype),
-    node="NotImplemented",
-    key="bernoulli.like",
-    self=no_derivative("bernoulli"),
-)
-BERNOULLI_TENSOR = row(
-    "bernoulli",
-    lambda self, p, bits: _coins(self, np.broadcast_to(p, self.shape), bits),
-    tensors="self p",
-    node="BernoulliBackward1",
-    key="bernoulli.tensor",
-    self=lambda grad: zeros_like(grad),
-    p=lambda grad, p_size: wrap(np.zeros(p_size, grad.array.dtype), grad.dtype, None),
-)
-
-
-def _in_order(array: Any) -> Any:
-    return array if array.flags.c_contiguous else array.copy("C")
-
-
-def _coins(like: Any, p: Any, bits: Any) -> Any:
-    if like.flags.c_contiguous:
-        return draw.bernoulli_from(bits, _in_order(p), like.dtype)
-    flat = np.ascontiguousarray(p.transpose(draw.memory_order(like))).reshape(-1)
-    return draw.arranged(like, draw.bernoulli_from(bits, flat, like.dtype))
-
-
-def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:
-    """Ones with the probabilities of the elements, or all with ``p`` (source: ``torch.bernoulli``).
-
-    >>> import livetape as torch
-    >>> torch.bernoulli(torch.tensor([0., 1.]))
-    tensor([0., 1.])
-    """
-    if out is not None:
-        return into(out, bernoulli, input, p, generator=generator)
-    need_tensor("bernoulli", input)
-    bits = bits_of("bernoulli", generator)
-    if p is None:
-        return BERNOULLI.apply((input, bits))
-    chance = _float("bernoulli", p, "p", 2)
-    return BERNOULLI_LIKE.apply((input, chance, bits))
-
-
-def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
-    """Fill with ones of probability ``p``, a number or a tensor, and zeros (source: ``torch.Tensor.bernoulli_``)."""
-    bits = bits_of("bernoulli_", generator)
-    if isinstance(p, TensorBase):
-        return BERNOULLI_TENSOR.inplace(self, p, bits)
-    chance = _float("bernoulli_", p, "p", 1)
-    return _fill(BERNOULLI_P, self, lambda shape, kind: draw.bernoulli(bits, shape, chance, kind))
-
-
-# ---------------------------------------------------------------- normal with tensors
-def _zero_of(grad: Any, size: Any) -> Any:
-    return wrap(np.zeros(size, grad.array.dtype), grad.dtype, None)
-
-
-NORMAL_MEAN = row(
-    "normal",
-    lambda mean, std, bits: _normal_around(bits, mean, std),
-    tensors="mean",
-    node="NormalBackward1",
-    key="normal.mean",
-    mean=lambda grad, mean_size: _zero_of(grad, mean_size),
-)
-NORMAL_STD = row(
-    "normal",
-    lambda mean, std, bits: _normal_around(bits, mean, std),
-    tensors="std",
-    node="NormalBackward2",
-    key="normal.std",
-    std=lambda grad, std_size: _zero_of(grad, std_size),
-)
-NORMAL_BOTH = row(
-    "normal",
-    lambda mean, std, bits: _normal_around(bits, mean, std),
-    tensors="mean std",
-    node="NormalBackward3",
-    key="normal.both",
-    mean=lambda grad, mean_size: _zero_of(grad, mean_size),
-    std=lambda grad, std_size: _zero_of(grad, std_size),
-)
-
-
-def _normal_around(bits: Any, mean: Any, std: Any) -> Any:
-    return draw.normal_around(bits, mean, std)
-
-
-_NORMAL = (
-    "(Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)",
-    "(Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None)",
-    "(float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)",
-    "(float mean, float std, tuple of ints size, *, torch.Generator generator = None, " + _OPTIONS,
-)
-
-
-def normal(
-    mean: Any = 0.0,
-    std: Any = 1.0,
-    size: Any = None,
-    *,
-    generator: Any = None,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = False,
-    requires_grad: Any = False,
-) -> Any:
-    """Normal numbers with means and deviations from tensors, or of a given size (source: ``torch.normal``).
-
-    >>> import livetape as torch
-    >>> _ = torch.manual_seed(0)
-    >>> torch.normal(0.0, 1.0, (3,))
-    tensor([ 1.5410, -0.2934, -2.1788])
-    """
-    bits = bits_of("normal", generator)
-    first, second = isinstance(mean, TensorBase), isinstance(std, TensorBase)
-    if not first and not second:
-        if size is None:
-            raise noted(no_overload("normal", (mean, std), *_NORMAL))
-        kind = kind_or_out("normal", dtype, out)
-        shape = sizes("normal", (size,))
-        middle, width = _float("normal", mean, "mean", 1), _float("normal", std, "std", 2)
-        if state.interposed != 0 and out is None:
-            return interposed(lambda size, np_: draw.normal(bits, size, np_, middle, width), shape, kind, requires_grad)
-        drawn = draw.normal(bits, shape, kind.np, middle, width)
-        return finish("normal", drawn, kind, device, requires_grad, layout, pin_memory, out)
-    if out is not None:
-        return into(out, normal, mean, std, generator=generator)
-    if first and second:
-        if shape_of(mean) != shape_of(std):
-            try:
-                np.broadcast_shapes(shape_of(mean), shape_of(std))
-            except ValueError:
-                raise noted(broadcast_error(shape_of(mean), shape_of(std))) from None
-        return NORMAL_BOTH.apply((mean, std, bits))
-    if first:
-        return NORMAL_MEAN.apply((mean, _float("normal", std, "std", 2), bits))
-    return NORMAL_STD.apply((_float("normal", mean, "mean", 1), std, bits))
-
-
-# ---------------------------------------------------------------- counts
-POISSON = row("poisson", lambda self, bits: draw.poisson(bits, self), self=lambda grad: zeros_like(grad))
-BINOMIAL = row(
-    "binomial",
-    lambda count, prob, bits: draw.binomial(bits, count, prob),
-    tensors="count prob",
-    node="NotImplemented",
-    count=no_derivative("binomial"),
-    prob=no_derivative("binomial"),
-)
-MULTINOMIAL = row(
-    "multinomial", lambda self, num_samples, replacement, bits: _multinomial(bits, self, num_samples, replacement)
-)
-
-
-def _multinomial(bits: Any, weights: Any, count: int, replacement: bool) -> Any:
-    """Inside vmap the rows have a dimension more."""
-    if weights.ndim < 3:
-        return draw.multinomial(bits, weights, count, replacement)
-    found = draw.multinomial(bits, weights.reshape(-1, weights.shape[-1]), count, replacement)
-    return found.reshape((*weights.shape[:-1], count))
-
-
-def poisson(input: Any, generator: Any = None) -> Any:
-    """Poisson counts of the rates in a tensor (source: ``torch.poisson``)."""
-    need_tensor("poisson", input)
-    return POISSON.apply((input, bits_of("poisson", generator)))
-
-
-def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
-    """The successes among ``count`` trials of probability ``prob`` (source: ``torch.binomial``)."""
-    need_tensor("binomial", count, "count")
-    need_tensor("binomial", prob, "prob", 2)
-    return BINOMIAL.apply((count, prob, bits_of("binomial", generator)))
-
-
-def multinomial(
-    input: Any, num_samples: Any, replacement: bool = False, *, generator: Any = None, out: Any = None
-) -> Any:
-    """Places drawn with the weights of each row (source: ``torch.multinomial``).
-
-    >>> import livetape as torch
-    >>> torch.multinomial(torch.tensor([0., 1., 0.]), 1)
-    tensor([1])
-    """
-    if out is not None:
-        if out.dtype is not int64:
-            raise noted(RuntimeError(f"multinomial expects Long tensor out, got: {SCALAR_TYPE[out.dtype]}"))
-        return into(out, multinomial, input, num_samples, replacement, generator=generator)
-    need_tensor("multinomial", input)
-    if input.array.ndim > 2:
-        raise noted(RuntimeError("prob_dist must be 1 or 2 dim"))
-    return MULTINOMIAL.apply((input, as_int(num_samples), replacement, bits_of("multinomial", generator)))
+    return drawn_into(LOG_NORMAL, self, lambda shape, kind: draw.log_normal(bits, shape, kind, middle, width))
 
 
 FUNCTIONS = [
-    "bernoulli",
-    "binomial",
-    "multinomial",
-    "normal",
-    "poisson",
     "rand",
     "rand_like",
     "randint",
@@ -657,13 +447,10 @@ FUNCTIONS = [
     "randperm",
 ]
 METHODS = {
-    "bernoulli": bernoulli,
-    "bernoulli_": bernoulli_,
     "cauchy_": cauchy_,
     "exponential_": exponential_,
     "geometric_": geometric_,
     "log_normal_": log_normal_,
-    "multinomial": multinomial,
     "normal_": normal_,
     "random_": random_,
     "uniform_": uniform_,
