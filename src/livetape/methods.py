@@ -32,6 +32,7 @@ from livetape.ops import (
     permuting,
     placing,
     pointwise,
+    powers,
     products,
     queries,
     reduce,
@@ -135,12 +136,6 @@ class Methods(Operators):
     remainder_ = arithmetic.remainder_
     fmod = arithmetic.fmod
     fmod_ = arithmetic.fmod_
-    pow = arithmetic.pow
-    pow_ = arithmetic.pow_
-    float_power = arithmetic.float_power
-    float_power_ = arithmetic.float_power_
-    square = arithmetic.square
-    square_ = arithmetic.square_
 
     # ops/casting.py
     to = casting.to
@@ -524,6 +519,14 @@ class Methods(Operators):
     logit = pointwise.logit
     logit_ = pointwise.logit_
     __abs__ = pointwise.abs
+
+    # ops/powers.py
+    pow = powers.pow
+    pow_ = powers.pow_
+    float_power = powers.float_power
+    float_power_ = powers.float_power_
+    square = powers.square
+    square_ = powers.square_
 
     # ops/products.py
     mm = products.mm

@@ -13,10 +13,11 @@ from livetape._tape.promotion import of_number
 from livetape._tape.record import Op
 from livetape._tape.tensor import TensorBase, from_array, shape_of
 from livetape.dtypes import COMPLEX, FLOAT
-from livetape.ops import arithmetic, compare, indexing, products
+from livetape.ops import arithmetic, compare, indexing, powers, products
 
 OPS: Final[Any] = arithmetic
 _COMPARE: Final[Any] = compare
+_POWERS: Final[Any] = powers
 _PRODUCTS: Final[Any] = products
 _INDEXING: Final[Any] = indexing
 
@@ -106,10 +107,10 @@ class Operators(TensorBase):
         return OPS.remainder(other, self) if is_operand(other) else NotImplemented
 
     def __pow__(self, other: object) -> Any:
-        return OPS.pow(self, other) if is_operand(other) else NotImplemented
+        return _POWERS.pow(self, other) if is_operand(other) else NotImplemented
 
     def __rpow__(self, other: object) -> Any:
-        return OPS.pow(other, self) if is_operand(other) else NotImplemented
+        return _POWERS.pow(other, self) if is_operand(other) else NotImplemented
 
     def __matmul__(self, other: object) -> Any:
         if isinstance(other, TensorBase) and self.dtype is other.dtype and self.dtype.itemsize > 2:
@@ -182,7 +183,7 @@ class Operators(TensorBase):
         return OPS.remainder_(self, other) if is_operand(other) else NotImplemented
 
     def __ipow__(self, other: object) -> Any:
-        return OPS.pow_(self, other) if is_operand(other) else NotImplemented
+        return _POWERS.pow_(self, other) if is_operand(other) else NotImplemented
 
     def __iand__(self, other: object) -> Any:
         return AND.inplace(self, other) if is_operand(other) else NotImplemented

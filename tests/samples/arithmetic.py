@@ -1,4 +1,4 @@
-"""Samples of ops/arithmetic.py."""
+"""Samples of ops/arithmetic.py and ops/powers.py."""
 
 from __future__ import annotations
 

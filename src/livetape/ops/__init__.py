@@ -62,7 +62,6 @@ from livetape.ops.arithmetic import (
     add,
     div,
     divide,
-    float_power,
     floor_divide,
     fmod,
     mul,
@@ -72,13 +71,10 @@ from livetape.ops.arithmetic import (
     negative,
     negative_,
     positive,
-    pow,
     reciprocal,
     reciprocal_,
     remainder,
     rsub,
-    square,
-    square_,
     sub,
     subtract,
     true_divide,
@@ -598,6 +594,12 @@ from livetape.ops.pooling import (
     max_pool2d_with_indices,
     max_pool3d,
     max_pool3d_with_indices,
+)
+from livetape.ops.powers import (
+    float_power,
+    pow,
+    square,
+    square_,
 )
 from livetape.ops.products import (
     bmm,
