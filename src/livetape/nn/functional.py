@@ -56,6 +56,12 @@ from livetape.ops.adaptive import (
     max_unpool2d,
     max_unpool3d,
 )
+from livetape.ops.batch_norm import (
+    functional_batch_norm as batch_norm,
+)
+from livetape.ops.batch_norm import (
+    functional_instance_norm as instance_norm,
+)
 from livetape.ops.boundary import (
     publish,
 )
@@ -135,13 +141,7 @@ from livetape.ops.loss import (
     smooth_l1_loss,
 )
 from livetape.ops.normalization import (
-    functional_batch_norm as batch_norm,
-)
-from livetape.ops.normalization import (
     functional_group_norm as group_norm,
-)
-from livetape.ops.normalization import (
-    functional_instance_norm as instance_norm,
 )
 from livetape.ops.normalization import (
     layer_norm,

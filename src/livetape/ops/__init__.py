@@ -82,6 +82,10 @@ from livetape.ops.arithmetic import (
 from livetape.ops.basics import (
     storage_offset,
 )
+from livetape.ops.batch_norm import (
+    batch_norm,
+    instance_norm,
+)
 from livetape.ops.boundary import (
     publish,
 )
@@ -452,9 +456,7 @@ from livetape.ops.native import (
     native_group_norm,
 )
 from livetape.ops.normalization import (
-    batch_norm,
     group_norm,
-    instance_norm,
     layer_norm,
     local_response_norm,
     native_layer_norm,

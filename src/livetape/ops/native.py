@@ -15,12 +15,13 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import from_array, shape_of
 from livetape.kernels import softmax as kernels
 from livetape.ops.basics import detach
+from livetape.ops.batch_norm import BATCH_NORM, batch_norm_row
 from livetape.ops.dims import wrap_dim
 from livetape.ops.dropout import NATIVE_DROPOUT_BACKWARD
 from livetape.ops.indexing import INDEX, INDEX_PUT
 from livetape.ops.interpolate import resample
 from livetape.ops.joining import cat
-from livetape.ops.normalization import BATCH_NORM, GROUP_NORM, batch_norm_row
+from livetape.ops.normalization import GROUP_NORM
 from livetape.ops.padding import constant_pad_nd
 from livetape.ops.pooling import AT_PLACES, PLACES_BACKWARD
 from livetape.ops.shape import reshape
