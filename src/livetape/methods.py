@@ -50,6 +50,7 @@ from livetape.ops import (
     special,
     splitting,
     tensor_laws,
+    whole_slices,
 )
 from livetape.ops.boundary import (
     bind,
@@ -612,12 +613,6 @@ class Methods(Operators):
     diff = scan.diff
 
     # ops/scattering.py
-    index_add = scattering.index_add
-    index_add_ = scattering.index_add_
-    index_copy = scattering.index_copy
-    index_copy_ = scattering.index_copy_
-    index_fill = scattering.index_fill
-    index_fill_ = scattering.index_fill_
     scatter = scattering.scatter
     scatter_ = scattering.scatter_
     scatter_add = scattering.scatter_add
@@ -707,6 +702,14 @@ class Methods(Operators):
     bernoulli = tensor_laws.bernoulli
     bernoulli_ = tensor_laws.bernoulli_
     multinomial = tensor_laws.multinomial
+
+    # ops/whole_slices.py
+    index_add = whole_slices.index_add
+    index_add_ = whole_slices.index_add_
+    index_copy = whole_slices.index_copy
+    index_copy_ = whole_slices.index_copy_
+    index_fill = whole_slices.index_fill
+    index_fill_ = whole_slices.index_fill_
 
 
 bind(Methods)

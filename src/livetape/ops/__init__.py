@@ -697,9 +697,6 @@ from livetape.ops.scan import (
     trapz,
 )
 from livetape.ops.scattering import (
-    index_add,
-    index_copy,
-    index_fill,
     scatter,
     scatter_add,
 )
@@ -787,6 +784,11 @@ from livetape.ops.tensor_laws import (
     multinomial,
     normal,
     poisson,
+)
+from livetape.ops.whole_slices import (
+    index_add,
+    index_copy,
+    index_fill,
 )
 from livetape.ops.windows import (
     bartlett_window,

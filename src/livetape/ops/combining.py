@@ -14,18 +14,9 @@ from livetape.ops.gathering import INDEX_SELECT, check_range
 from livetape.ops.options import need_tensor
 from livetape.ops.placing import masked_fill
 from livetape.ops.refuse import unsupported
-from livetape.ops.scattering import (
-    INDEX_ADD,
-    INDEX_FILL,
-    SCATTER_ADD,
-    SCATTER_NUMBER,
-    check_scatter,
-    count_of,
-    gathered,
-    index_dim,
-    slices_key,
-)
+from livetape.ops.scattering import SCATTER_ADD, SCATTER_NUMBER, check_scatter, gathered
 from livetape.ops.table import into, row
+from livetape.ops.whole_slices import INDEX_ADD, INDEX_FILL, count_of, index_dim, slices_key
 
 
 def _where(mask: Any, value: Any, other: Any) -> Any:
