@@ -7,6 +7,7 @@ from livetape.ops import (
     activation,
     added_products,
     arithmetic,
+    bounds,
     casting,
     choose,
     combine,
@@ -138,6 +139,16 @@ class Methods(Operators):
     fmod = arithmetic.fmod
     fmod_ = arithmetic.fmod_
 
+    # ops/bounds.py
+    clamp = bounds.clamp
+    clamp_ = bounds.clamp_
+    clip = bounds.clip
+    clip_ = bounds.clip_
+    clamp_min = bounds.clamp_min
+    clamp_min_ = bounds.clamp_min_
+    clamp_max = bounds.clamp_max
+    clamp_max_ = bounds.clamp_max_
+
     # ops/casting.py
     to = casting.to
     float = casting.float_
@@ -173,14 +184,6 @@ class Methods(Operators):
     minimum = choose.minimum
     fmax = choose.fmax
     fmin = choose.fmin
-    clamp = choose.clamp
-    clamp_ = choose.clamp_
-    clip = choose.clip
-    clip_ = choose.clip_
-    clamp_min = choose.clamp_min
-    clamp_min_ = choose.clamp_min_
-    clamp_max = choose.clamp_max
-    clamp_max_ = choose.clamp_max_
 
     # ops/combine.py
     atan2 = combine.atan2

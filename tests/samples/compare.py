@@ -1,4 +1,4 @@
-"""Samples of ops/compare.py and ops/choose.py."""
+"""Samples of ops/compare.py, ops/choose.py and ops/bounds.py."""
 
 from __future__ import annotations
 

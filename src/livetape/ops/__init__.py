@@ -89,10 +89,7 @@ from livetape.ops.batch_norm import (
 from livetape.ops.boundary import (
     publish,
 )
-from livetape.ops.casting import (
-    clone,
-)
-from livetape.ops.choose import (
+from livetape.ops.bounds import (
     clamp,
     clamp_,
     clamp_max,
@@ -101,6 +98,11 @@ from livetape.ops.choose import (
     clamp_min_,
     clip,
     clip_,
+)
+from livetape.ops.casting import (
+    clone,
+)
+from livetape.ops.choose import (
     fmax,
     fmin,
     maximum,

@@ -11,7 +11,7 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, SCALAR_TYPE, int64
 from livetape.ops.basics import conj
-from livetape.ops.choose import clip
+from livetape.ops.bounds import clip
 from livetape.ops.complexes import complex, imag, real
 from livetape.ops.matrices import constant, need
 from livetape.ops.permuting import t
