@@ -51,6 +51,7 @@ from livetape.ops import (
     special,
     splitting,
     tensor_laws,
+    unfolding,
     whole_slices,
 )
 from livetape.ops.boundary import (
@@ -641,7 +642,6 @@ class Methods(Operators):
     squeeze_ = shape.squeeze_
     sum_to_size = shape.sum_to_size
     unflatten = shape.unflatten
-    unfold = shape.unfold
     unsqueeze = shape.unsqueeze
     unsqueeze_ = shape.unsqueeze_
     view = shape.view
@@ -705,6 +705,9 @@ class Methods(Operators):
     bernoulli = tensor_laws.bernoulli
     bernoulli_ = tensor_laws.bernoulli_
     multinomial = tensor_laws.multinomial
+
+    # ops/unfolding.py
+    unfold = unfolding.unfold
 
     # ops/whole_slices.py
     index_add = whole_slices.index_add

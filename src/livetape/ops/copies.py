@@ -15,9 +15,10 @@ from livetape.ops.indexing import ALIAS, SLICE
 from livetape.ops.joining import unbind
 from livetape.ops.nodes import node_class
 from livetape.ops.placing import check_slice
-from livetape.ops.shape import expand, permute, squeeze, t, transpose, unfold, unsqueeze, view
+from livetape.ops.shape import expand, permute, squeeze, t, transpose, unsqueeze, view
 from livetape.ops.splitting import split, split_with_sizes
 from livetape.ops.table import into, row
+from livetape.ops.unfolding import unfold
 
 
 def alias(input: Any) -> Any:

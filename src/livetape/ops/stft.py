@@ -16,7 +16,8 @@ from livetape.ops.complexes import view_as_real
 from livetape.ops.fft import C2C, C2R, R2C
 from livetape.ops.matrices import constant, need
 from livetape.ops.padding import constant_pad_nd, pad
-from livetape.ops.shape import UNFOLD_BACKWARD, view
+from livetape.ops.shape import view
+from livetape.ops.unfolding import UNFOLD_BACKWARD
 from livetape.size import size_of
 
 _warned: set[str] = set()
