@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from livetape._tape.explain import argument_error, noted
-from livetape._tape.tensor import TensorBase
+from livetape._tape.explain import noted
 from livetape.dtypes import boolean
 from livetape.kernels import pooling as kernels
 from livetape.kernels.select import refuse
 from livetape.ops.activation import RELU
 from livetape.ops.basics import detach
-from livetape.ops.dims import as_int, is_integer
+from livetape.ops.pool_arguments import expect_2_to_3, need_tensor, one_int, per_dim, window_sizes
 from livetape.ops.table import into, row
 from livetape.thread_modes import casting
 
@@ -128,116 +127,6 @@ def _avg_rows(dims: int) -> Any:
 _AVG = {dims: _avg_rows(dims) for dims in (2, 3)}
 
 
-# ---------------------------------------------------------------- arguments
-_TENSOR_DIMS = {2: "3D or 4D", 3: "4D or 5D"}
-_COUNT = {2: "two", 3: "three"}
-_AXES = {2: ("H", "W"), 3: ("T", "H", "W")}
-
-
-def _tensor(name: str, input: Any) -> Any:
-    if isinstance(input, TensorBase):
-        return input
-    raise noted(argument_error(name, 0, input))
-
-
-def _numbers(name: str, what: str, value: Any, dims: int, words: str = "must either be") -> tuple[int, ...]:
-    """An int, or a sequence of one or ``dims`` ints, as ``dims`` ints."""
-    if type(value) is int:
-        return (value,) * dims
-    if is_integer(value):
-        return (as_int(value),) * dims
-    if not isinstance(value, (tuple, list)):
-        raise noted(TypeError(f"{name}(): argument '{what}' must be tuple of ints, not {type(value).__name__}"))
-    if any(not is_integer(v) for v in value):
-        kind = next(type(v).__name__ for v in value if not is_integer(v))
-        raise noted(
-            TypeError(f"{name}(): argument '{what}' must be tuple of ints, but found element of type {kind} at pos 0")
-        )
-    if len(value) == 1:
-        return (as_int(value[0]),) * dims
-    if len(value) != dims:
-        raise noted(RuntimeError(f"{name}: {what} {words} a single int, or a tuple of {_COUNT[dims]} ints"))
-    return tuple([as_int(v) for v in value])
-
-
-def _one(name: str, what: str, value: Any) -> int:
-    if is_integer(value):
-        return as_int(value)
-    if isinstance(value, (tuple, list)) and len(value) == 1 and is_integer(value[0]):
-        return as_int(value[0])
-    if isinstance(value, (tuple, list)):
-        raise noted(RuntimeError(f"{name}() argument '{what}' should contain one int (got {len(value)})"))
-    raise noted(TypeError(f"{name}(): argument '{what}' must be tuple of ints, not {type(value).__name__}"))
-
-
-def _sizes(
-    name: str, input: Any, dims: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> tuple[int, ...]:
-    """The spatial size of the output, after torch's checks."""
-    size = input.array.shape
-    if not all(stride):
-        raise noted(RuntimeError("stride should not be zero"))
-    axes = _AXES[dims]
-    for what, numbers in (("kernel size", kernel), ("stride", stride)):
-        if any(n <= 0 for n in numbers):
-            letter = "k" if what == "kernel size" else "d"
-            raise noted(
-                RuntimeError(
-                    f"{what} should be greater than zero, but got "
-                    + " ".join(f"{letter}{axis}: {n}" for axis, n in zip(axes, numbers))
-                )
-            )
-    if any(d <= 0 for d in dilation):
-        raise noted(
-            RuntimeError(
-                "dilation should be greater than zero, but got "
-                + " ".join(f"dilation{axis}: {n}" for axis, n in zip(axes, dilation))
-            )
-        )
-    for k, p, d in zip(kernel, padding, dilation):
-        if p < 0:
-            raise noted(RuntimeError(f"pad must be non-negative, but got pad: {p}"))
-        if p > (d * (k - 1) + 1) // 2:
-            raise noted(
-                RuntimeError(
-                    "pad should be at most half of effective kernel size, but got "
-                    f"pad={p}, kernel_size={k} and dilation={d}"
-                )
-            )
-    if len(size) not in (dims + 1, dims + 2):
-        raise noted(RuntimeError(f"non-empty {_TENSOR_DIMS[dims]} (batch mode) tensor expected for input"))
-    inner = size[-dims - 1 :]
-    if not all(inner):
-        if dims == 2:
-            raise noted(
-                RuntimeError(
-                    f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(size)}"
-                )
-            )
-        label = "max_pool3d_with_indices_out_cpu_template" if name == "max_pool3d" else name
-        raise noted(
-            RuntimeError(
-                f"{label}(): Expected input's non-batch dimensions to have positive length, but input has a "
-                f"shape of {list(size)} and non-batch dimension {inner.index(0)} has length zero!"
-            )
-        )
-    if name == "avg_pool3d" and any(n + 2 * p < k for n, p, k in zip(inner[1:], padding, kernel)):
-        have, want = (
-            " ".join(f"{prefix}{axis}: {n}" for axis, n in zip(axes, numbers))
-            for prefix, numbers in (("", inner[1:]), ("k", kernel))
-        )
-        raise noted(RuntimeError(f"input image ({have}) smaller than kernel size ({want})"))
-    out = tuple([kernels.pooled_size(*args, ceil_mode) for args in zip(inner[1:], kernel, stride, padding, dilation)])
-    if any(o < 1 for o in out):
-        shown = ["x".join(map(str, (inner[0], *numbers))) for numbers in (inner[1:], out)]
-        raise noted(
-            RuntimeError(
-                f"Given input size: ({shown[0]}). Calculated output size: ({shown[1]}). Output size is too small"
-            )
-        )
-    return out
-
-
 # ---------------------------------------------------------------- max pooling
 def _max_pool(
     dims: int,
@@ -250,14 +139,14 @@ def _max_pool(
     return_indices: bool,
 ) -> Any:
     name = f"max_pool{dims}d"
-    kernel = _numbers(name, "kernel_size", kernel_size, dims)
+    kernel = per_dim(name, "kernel_size", kernel_size, dims)
     if stride is None or (isinstance(stride, (tuple, list)) and not stride):
         step = kernel
     else:
-        step = _numbers(name, "stride", stride, dims, "must either be omitted,")
-    around = _numbers(name, "padding", padding, dims)
-    spread = _numbers(name, "dilation", dilation, dims, "must be either")
-    out = _sizes(name, _tensor(name, input), dims, kernel, step, around, spread, ceil_mode)
+        step = per_dim(name, "stride", stride, dims, "must either be omitted,")
+    around = per_dim(name, "padding", padding, dims)
+    spread = per_dim(name, "dilation", dilation, dims, "must be either")
+    out = window_sizes(name, need_tensor(name, input), dims, kernel, step, around, spread, ceil_mode)
     if input.dtype is boolean or input.dtype.is_complex:
         raise noted(refuse(name, input.array.dtype))
     values, indexed = _MAX[dims]
@@ -279,7 +168,7 @@ def max_pool2d(
 
     >>> import livetape as torch
     >>> torch.nn.functional.max_pool2d(torch.tensor([[[1., 2.], [3., 4.]]]), 2)
-    tensor([[[4.]]])
+    need_tensor([[[4.]]])
     """
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -309,7 +198,7 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """The largest value of each window of (N, C, L) or (C, L) (source: ``torch.nn.functional.max_pool1d``)."""
-    size = _tensor("max_pool1d", input).array.shape
+    size = need_tensor("max_pool1d", input).array.shape
     if return_indices:
         return _indexed_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
     if len(size) not in (2, 3) or not all(size[-2:]):
@@ -319,9 +208,9 @@ def max_pool1d(
                 f"input, but got:{list(size)}"
             )
         )
-    kernel = _one("max_pool1d", "kernel_size", kernel_size)
-    step = kernel if stride is None or stride in ((), []) else _one("max_pool1d", "stride", stride)
-    around, spread = _one("max_pool1d", "padding", padding), _one("max_pool1d", "dilation", dilation)
+    kernel = one_int("max_pool1d", "kernel_size", kernel_size)
+    step = kernel if stride is None or stride in ((), []) else one_int("max_pool1d", "stride", stride)
+    around, spread = one_int("max_pool1d", "padding", padding), one_int("max_pool1d", "dilation", dilation)
     for what, number in (("kernel_size", kernel), ("stride", step)):
         if number <= 0:
             raise noted(RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {number}"))
@@ -347,16 +236,16 @@ def max_pool1d(
 
 def _indexed_max_pool1d(input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
     """As torch does where indices are asked for: two-dimensional pooling, with its words."""
-    _expect_2_to_3("max_pool1d", input)
-    kernel = _one("max_pool1d", "kernel_size", kernel_size)
-    step = kernel if stride is None or stride in ((), []) else _one("max_pool1d", "stride", stride)
+    expect_2_to_3("max_pool1d", input)
+    kernel = one_int("max_pool1d", "kernel_size", kernel_size)
+    step = kernel if stride is None or stride in ((), []) else one_int("max_pool1d", "stride", stride)
     found = _max_pool(
         2,
         input.unsqueeze(-2),
         (1, kernel),
         (1, step),
-        (0, _one("max_pool1d", "padding", padding)),
-        (1, _one("max_pool1d", "dilation", dilation)),
+        (0, one_int("max_pool1d", "padding", padding)),
+        (1, one_int("max_pool1d", "dilation", dilation)),
         ceil_mode,
         True,
     )
@@ -397,13 +286,13 @@ def _avg_pool(
     divisor_override: int | None,
 ) -> Any:
     name = f"avg_pool{dims}d"
-    kernel = _numbers(name, "kernel_size", kernel_size, dims)
+    kernel = per_dim(name, "kernel_size", kernel_size, dims)
     if stride is None or (isinstance(stride, (tuple, list)) and not stride):
         step = kernel
     else:
-        step = _numbers(name, "stride", stride, dims, "must either be omitted,")
-    around = _numbers(name, "padding", padding, dims)
-    if _tensor(name, input).array.ndim <= dims:
+        step = per_dim(name, "stride", stride, dims, "must either be omitted,")
+    around = per_dim(name, "padding", padding, dims)
+    if need_tensor(name, input).array.ndim <= dims:
         if dims == 2:
             raise noted(
                 IndexError(
@@ -414,7 +303,7 @@ def _avg_pool(
         raise noted(RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input"))
     if divisor_override == 0:
         raise noted(RuntimeError("divisor must be not zero"))
-    out = _sizes(name, input, dims, kernel, step, around, (1,) * dims, ceil_mode)
+    out = window_sizes(name, input, dims, kernel, step, around, (1,) * dims, ceil_mode)
     if input.dtype is boolean or input.dtype.is_complex:
         raise noted(refuse(f"{name}_out_frame" if dims == 3 else name, input.array.dtype))
     return _AVG[dims].apply((input, kernel, step, around, out, bool(count_include_pad), divisor_override))
@@ -458,17 +347,6 @@ def avg_pool3d(
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def _expect_2_to_3(name: str, input: Any) -> None:
-    ndim = _tensor(name, input).array.ndim
-    if ndim not in (2, 3):
-        raise noted(
-            RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' "
-                f"(while checking arguments for {name})"
-            )
-        )
-
-
 def avg_pool1d(
     input: Any,
     kernel_size: Any,
@@ -478,10 +356,10 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Any:
     """The mean of each window of (N, C, L) or (C, L) (source: ``torch.nn.functional.avg_pool1d``)."""
-    _expect_2_to_3("avg_pool1d", input)
-    kernel = _one("avg_pool1d", "kernel_size", kernel_size)
-    step = kernel if stride is None or stride in ((), []) else _one("avg_pool1d", "stride", stride)
-    around = _one("avg_pool1d", "padding", padding)
+    expect_2_to_3("avg_pool1d", input)
+    kernel = one_int("avg_pool1d", "kernel_size", kernel_size)
+    step = kernel if stride is None or stride in ((), []) else one_int("avg_pool1d", "stride", stride)
+    around = one_int("avg_pool1d", "padding", padding)
     found = _avg_pool(2, input.unsqueeze(-2), (1, kernel), (1, step), (0, around), ceil_mode, count_include_pad, None)
     return found.squeeze(-2)
 
@@ -497,18 +375,20 @@ def _lp_pool(pool: Any, kernel: Any, input: Any, norm_type: float, stride: Any, 
 
 def lp_pool1d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
     """The p-norm of each window (source: ``torch.nn.functional.lp_pool1d``)."""
-    return _lp_pool(avg_pool1d, (_one("lp_pool1d", "kernel_size", kernel_size),), input, norm_type, stride, ceil_mode)
+    return _lp_pool(
+        avg_pool1d, (one_int("lp_pool1d", "kernel_size", kernel_size),), input, norm_type, stride, ceil_mode
+    )
 
 
 def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
     """The p-norm of each window (source: ``torch.nn.functional.lp_pool2d``)."""
-    kernel = _numbers("lp_pool2d", "kernel_size", kernel_size, 2)
+    kernel = per_dim("lp_pool2d", "kernel_size", kernel_size, 2)
     return _lp_pool(avg_pool2d, kernel, input, norm_type, stride, ceil_mode)
 
 
 def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
     """The p-norm of each window (source: ``torch.nn.functional.lp_pool3d``)."""
-    kernel = _numbers("lp_pool3d", "kernel_size", kernel_size, 3)
+    kernel = per_dim("lp_pool3d", "kernel_size", kernel_size, 3)
     return _lp_pool(avg_pool3d, kernel, input, norm_type, stride, ceil_mode)
 
 
