@@ -5,9 +5,7 @@ Integers, slices, ``...`` and None are views, one operation each, as in torch; i
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
@@ -20,19 +18,19 @@ from livetape._tape.tensor import (
     NO_GRAD,
     TensorBase,
     counter_of,
-    from_array,
     make_view,
     shape_of,
     wrap,
 )
 from livetape._tape.views import check_apart, check_inplace, has_base_of, needs_gradient
 from livetape.compat import compat
-from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, boolean, int32, int64, uint8
+from livetape.dtypes import BOOL, COMPLEX, SCALAR_TYPE, boolean, int64, uint8
 from livetape.kernels.scatter import add_at
 from livetape.ops.basics import EXPAND, check_expands, copy_, is_expanded, sum_to, zeros
+from livetape.ops.brackets import COVERED, index_tuple, is_plain_index, read, select_error, slice_bounds, sliced_by
 from livetape.ops.choose import dropped
 from livetape.ops.filling import FILL_TENSOR
-from livetape.ops.slicing import ALIAS, FULL, SELECT, SLICE, UNSQUEEZE, with_ones
+from livetape.ops.slicing import ALIAS, FULL, SELECT, SLICE, UNSQUEEZE
 from livetape.ops.table import row
 
 # ---------------------------------------------------------------- what survives where places repeat
@@ -209,251 +207,6 @@ def _index_zero(self: Any, indices: Any) -> Any:
     return total
 
 
-# ---------------------------------------------------------------- what stands between the brackets
-_DEPRECATED = (
-    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
-    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
-    "which "
-    "will result either in an error or a different result"
-)
-_BYTE = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
-
-
-def _is_index(value: Any) -> bool:
-    """Whether a value is an integer for indexing: ints and NumPy's integers, but no bools."""
-    return type(value) is int or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
-
-
-def _as_tuple(index: Any) -> tuple[Any, ...]:
-    """The items of an index: a tuple's own, or those of a list that stands for a tuple, as NumPy once had it."""
-    if type(index) is tuple:
-        return index
-    if isinstance(index, TensorBase):
-        return (index,)
-    if isinstance(index, tuple):
-        return tuple(index)
-    if isinstance(index, list) and len(index) < 32:
-        for item in index:
-            if item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, range, TensorBase, NDARRAY)):
-                warnings.warn(_DEPRECATED, UserWarning, stacklevel=4)
-                return tuple(index)
-    return (index,)
-
-
-def _sequence(value: Any) -> Any:
-    """The index tensor that a list, range or array stands for."""
-    if type(value) is NDARRAY:
-        found = from_array(value)
-    else:
-        items = list(value)
-        if _has_text(items):
-            raise noted(TypeError("new(): invalid data type 'str'"))
-        try:
-            array = np.array([_plain(v) for v in items])
-        except ValueError:
-            raise noted(ValueError(_ragged(items))) from None
-        if array.dtype.kind in "fc" or not array.size:
-            array = array.astype(np.int64)
-        found = from_array(array)
-    return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, TensorBase):
-        return value.array
-    return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
-
-
-def _has_text(items: Any) -> bool:
-    return any(isinstance(v, str) or (isinstance(v, (list, tuple)) and _has_text(v)) for v in items)
-
-
-def _ragged(items: Any) -> str:
-    first = len(items[0]) if hasattr(items[0], "__len__") else 0
-    for item in items:
-        if hasattr(item, "__len__") and len(item) != first:
-            return f"expected sequence of length {first} at dim 1 (got {len(item)})"
-    return "too many dimensions"
-
-
-def _dimensions_of(item: Any) -> int:
-    """How many dimensions of the tensor an item uses."""
-    if item is None or item is Ellipsis or item is True or item is False:
-        return 0
-    if isinstance(item, TensorBase):
-        return item.array.ndim if item.dtype is boolean or item.dtype is uint8 else 1
-    return 1
-
-
-def _select_error(index: int, dim: int, shape: Any, place: int = 0) -> IndexError:
-    """The error for an integer that is out of bounds; torch calls the dimension by the item's place in the index."""
-    if not shape:
-        return IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
-            "C++ to "
-            "convert a 0-dim tensor to a number"
-        )
-    return IndexError(f"index {index} is out of bounds for dimension {place} with size {shape[dim]}")
-
-
-def _bounds(item: slice, extent: int) -> tuple[int, int, int]:
-    """Start, end and step of a slice of a dimension of the given extent."""
-    step = item.step
-    if step is not None and hasattr(step, "__index__") and as_int(step) < 0:
-        raise noted(ValueError("step must be greater than zero"))
-    return item.indices(extent)
-
-
-class Reading:
-    """An index read item by item: NumPy's basic index, the views that torch makes of it, and the index tensors."""
-
-    __slots__ = ("basic", "indices", "steps")
-
-    def __init__(self) -> None:
-        self.basic: list[Any] = []
-        self.steps: list[tuple[Any, ...]] = []  # (row, *its arguments after the tensor)
-        self.indices: list[Any] = []  # per dimension of the sliced tensor, None where there is no index
-
-
-def read(shape: Any, items: tuple[Any, ...]) -> Reading:
-    """Read the items of an index into a tensor of the given shape; all errors but the index tensors' come here."""
-    used = 0
-    for item in items:
-        used += _dimensions_of(item)
-    if used > len(shape):
-        raise noted(IndexError(f"too many indices for tensor of dimension {len(shape)}"))
-    reading = Reading()
-    basic, steps, indices = reading.basic, reading.steps, reading.indices
-    source = 0  # dimension of the tensor
-    dim = 0  # dimension of the result so far
-    for place, item in enumerate(items):
-        if type(item) is not int:
-            if isinstance(item, slice):
-                extent = shape[source]
-                start, end, step = _bounds(item, extent)
-                basic.append(slice(start, end, step))
-                if start != 0 or end != extent or step != 1 or (item.start is not None and as_int(item.start) < 0):
-                    steps.append((SLICE, dim, start, end, step))
-                source += 1
-                dim += 1
-                continue
-            if item is None:
-                basic.append(None)
-                steps.append((UNSQUEEZE, dim))
-                dim += 1
-                continue
-            if item is Ellipsis:
-                skipped = len(shape) - used
-                used = len(shape)  # a second ellipsis stands for nothing
-                basic.extend([FULL] * skipped)
-                source += skipped
-                dim += skipped
-                continue
-            if item is True or item is False:
-                dim = _note_bool(reading, dim, item)
-                continue
-            if not _is_index(item):
-                tensor = item if isinstance(item, TensorBase) else _to_index(item)
-                kind = tensor.dtype
-                if kind is boolean or kind is uint8:
-                    if not tensor.array.ndim:
-                        dim = _note_bool(reading, dim, bool(tensor.array))
-                        continue
-                    if kind is uint8:
-                        warnings.warn(_BYTE, UserWarning, stacklevel=4)
-                elif not tensor.array.ndim and kind.category < FLOAT and type(tensor.array) is NDARRAY:
-                    item = int(tensor.array)
-                if tensor.array.ndim or kind.category >= FLOAT or type(tensor.array) is not NDARRAY:
-                    if kind is not int64 and kind is not int32 and kind is not boolean and kind is not uint8:
-                        raise noted(IndexError("tensors used as indices must be long, int, byte or bool tensors"))
-                    while len(indices) < dim:
-                        indices.append(None)
-                    indices.append(tensor)
-                    wide = tensor.array.ndim if kind is boolean or kind is uint8 else 1
-                    basic.extend([FULL] * wide)
-                    source += wide
-                    dim += wide
-                    if wide != 1:  # a mask over several dimensions fills their places
-                        reading.indices.extend([_COVERED] * (wide - 1))
-                    continue
-            item = as_int(item)
-        extent = shape[source]
-        if not -extent <= item < extent:
-            raise noted(_select_error(item, source, shape, place))
-        basic.append(item)
-        steps.append((SELECT, dim, item))
-        source += 1
-    return reading
-
-
-_COVERED = object()
-
-
-def _note_bool(reading: Reading, dim: int, value: bool) -> int:
-    """True adds a dimension of one element, False an empty one."""
-    reading.basic.append(None)
-    reading.steps.append((UNSQUEEZE, dim))
-    while len(reading.indices) < dim:
-        reading.indices.append(None)
-    reading.indices.append(wrap(np.zeros(int(value), np.int64), int64, None))
-    return dim + 1
-
-
-def _to_index(item: Any) -> Any:
-    if type(item) is NDARRAY or isinstance(item, (list, tuple, range)):
-        return _sequence(item)
-    if isinstance(item, str):
-        raise noted(TypeError("new(): invalid data type 'str'"))
-    if hasattr(item, "__index__"):
-        return wrap(np.array(as_int(item)), int64, None)
-    kind = type(item).__module__ + "." if type(item).__module__ == "numpy" else ""
-    raise noted(
-        IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-            f"(got {kind}{type(item).__name__})"
-        )
-    )
-
-
-def sliced_by(self: Any, reading: Reading, alias: bool) -> Any:
-    """The view that the basic part of an index makes; without any the tensor itself, or its alias if asked for."""
-    if not reading.steps and not alias:
-        return self
-    recording = is_recording()
-    if state.interposed == 0 and not (recording and needs_gradient(self)):
-        array = self.array[(*[i for i in reading.basic if i is not None], ...)]
-        ones = [step[1] for step in reading.steps if step[0] is UNSQUEEZE]
-        if ones:
-            array = with_ones(array, ones)
-        return make_view(self, array, DEFAULT if recording else NO_GRAD)
-    if not reading.steps:
-        return ALIAS.apply((self,))
-    view = self
-    if state.interposed != 0:
-        for step in reading.steps:
-            view = step[0].apply((view, *step[1:]))
-        return view
-    for step in reading.steps:
-        op = step[0]
-        rest = step[1:]
-        view = op.finish_view((view, *rest), op.kernel(view.array, *rest))
-    return view
-
-
-def _is_plain(index: Any) -> bool:
-    """Whether NumPy reads an index as torch does: an integer, or a tuple of integers and rising slices."""
-    if type(index) is int:
-        return True
-    if type(index) is slice:
-        return type(index.step) is not int or index.step > 0
-    if type(index) is not tuple:
-        return False
-    for item in index:
-        if type(item) is not int and (type(item) is not slice or (type(item.step) is int and item.step <= 0)):
-            return False
-    return True
-
-
 # ---------------------------------------------------------------- x[index]
 _NO_SLICE = "slice() cannot be applied to a 0-dim tensor."
 
@@ -465,7 +218,7 @@ def getitem(self: Any, index: Any) -> Any:
             array = self.array
             array = array[index] if array.ndim > 1 else array[index, ...]
         except IndexError:
-            raise noted(_select_error(index, 0, shape_of(self))) from None
+            raise noted(select_error(index, 0, shape_of(self))) from None
         if state.interposed == 0:
             return SELECT.finish_view((self, 0, index), array)
         return SELECT.apply((self, 0, index))
@@ -473,7 +226,7 @@ def getitem(self: Any, index: Any) -> Any:
         shape = self.array.shape
         if not shape:
             raise noted(IndexError(_NO_SLICE))
-        start, end, step = _bounds(index, shape[0])
+        start, end, step = slice_bounds(index, shape[0])
         if state.interposed == 0:
             return SLICE.finish_view((self, 0, start, end, step), self.array[start:end:step])
         return SLICE.apply((self, 0, start, end, step))
@@ -482,16 +235,21 @@ def getitem(self: Any, index: Any) -> Any:
     if index is Ellipsis:
         return ALIAS.apply((self,))
     recording = is_recording()
-    if type(index) is tuple and state.interposed == 0 and _is_plain(index) and not (recording and needs_gradient(self)):
+    if (
+        type(index) is tuple
+        and state.interposed == 0
+        and is_plain_index(index)
+        and not (recording and needs_gradient(self))
+    ):
         try:
             return make_view(self, self.array[(*index, ...)], DEFAULT if recording else NO_GRAD)
         except (IndexError, TypeError, ValueError):
             pass  # the long way finds torch's words
-    reading = read(shape_of(self), _as_tuple(index))
+    reading = read(shape_of(self), index_tuple(index))
     indices = reading.indices
     if not indices:
         return sliced_by(self, reading, True)
-    return INDEX.apply((sliced_by(self, reading, False), tuple([i for i in indices if i is not _COVERED])))
+    return INDEX.apply((sliced_by(self, reading, False), tuple([i for i in indices if i is not COVERED])))
 
 
 # ---------------------------------------------------------------- x[index] = value
@@ -535,7 +293,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     """``self[index] = value`` (source: ``torch.Tensor.__setitem__``)."""
     recording = is_recording()
     if (
-        _is_plain(index)
+        is_plain_index(index)
         and state.interposed == 0
         and not (recording and needs_gradient(self))
         and 0 not in self.array.strides
@@ -568,15 +326,15 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         return
     shape = shape_of(self)
     if not shape and type(index) is int:
-        raise noted(_select_error(0, 0, shape))
+        raise noted(select_error(0, 0, shape))
     if not shape and type(index) is slice:
         raise noted(IndexError(_NO_SLICE))
-    reading = read(shape, _as_tuple(index))
+    reading = read(shape, index_tuple(index))
     target = sliced_by(self, reading, False)
     if not reading.indices or index is True:
         _assign(target, value)
         return
-    indices = tuple([i for i in reading.indices if i is not _COVERED])
+    indices = tuple([i for i in reading.indices if i is not COVERED])
     if value.dtype is not self.dtype:
         raise noted(
             RuntimeError(
