@@ -15,7 +15,6 @@ from livetape._tape.views import needs_gradient
 from livetape.dtypes import FLOAT, boolean, int32, int64, uint8
 from livetape.ops.slicing import ALIAS, FULL, SELECT, SLICE, UNSQUEEZE, with_ones
 
-# ---------------------------------------------------------------- what stands between the brackets
 _DEPRECATED = (
     "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
     "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
