@@ -29,6 +29,7 @@ from livetape.ops import (
     joining,
     layout,
     linalg,
+    literals,
     norms,
     permuting,
     placing,
@@ -300,12 +301,10 @@ class Methods(Operators):
     corrcoef = covariance.corrcoef
 
     # ops/creation.py
-    new = creation.new
     new_empty = creation.new_empty
     new_empty_strided = creation.new_empty_strided
     new_full = creation.new_full
     new_ones = creation.new_ones
-    new_tensor = creation.new_tensor
     new_zeros = creation.new_zeros
 
     # ops/determinants.py
@@ -414,6 +413,8 @@ class Methods(Operators):
     cross = linalg.cross
 
     # ops/literals.py
+    new = literals.new
+    new_tensor = literals.new_tensor
 
     # ops/norms.py
     var = norms.var

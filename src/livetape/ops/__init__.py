@@ -226,22 +226,16 @@ from livetape.ops.covariance import (
     cov,
 )
 from livetape.ops.creation import (
-    as_tensor,
-    asarray,
     empty,
     empty_like,
     empty_permuted,
     empty_strided,
     eye,
-    from_numpy,
-    frombuffer,
     full,
     full_like,
-    legacy_tensor,
     ones,
     ones_like,
     scalar_tensor,
-    tensor,
     zeros,
     zeros_like,
 )
@@ -424,6 +418,10 @@ from livetape.ops.linalg import (
 from livetape.ops.linear import (
     bilinear,
     linear,
+)
+from livetape.ops.literals import (
+    legacy_tensor,
+    tensor,
 )
 from livetape.ops.loss import (
     cosine_similarity,
@@ -724,6 +722,12 @@ from livetape.ops.shape import (
     squeeze,
     unflatten,
     unsqueeze,
+)
+from livetape.ops.shared_arrays import (
+    as_tensor,
+    asarray,
+    from_numpy,
+    frombuffer,
 )
 from livetape.ops.softmax import (
     gumbel_softmax,

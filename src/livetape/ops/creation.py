@@ -10,16 +10,6 @@ from livetape._tape.explain import noted
 from livetape.dtypes import boolean, default, dtype, int64
 from livetape.ops import options
 from livetape.ops.dims import as_int, is_integer
-from livetape.ops.literals import (  # noqa: F401 - exported from here
-    as_tensor,
-    asarray,
-    from_numpy,
-    frombuffer,
-    legacy_tensor,
-    new,
-    new_tensor,
-    tensor,
-)
 from livetape.ops.options import finish, kind_of, kind_or_out, need_tensor, number_of, scalar_array, sizes
 
 OPTIONS = (
@@ -423,31 +413,23 @@ def scalar_tensor(
 
 
 FUNCTIONS = [
-    "as_tensor",
-    "asarray",
     "empty",
     "empty_like",
     "empty_permuted",
     "empty_strided",
     "eye",
-    "from_numpy",
-    "frombuffer",
     "full",
     "full_like",
-    "legacy_tensor",
     "ones",
     "ones_like",
     "scalar_tensor",
-    "tensor",
     "zeros",
     "zeros_like",
 ]
 METHODS = {
-    "new": new,
     "new_empty": new_empty,
     "new_empty_strided": new_empty_strided,
     "new_full": new_full,
     "new_ones": new_ones,
-    "new_tensor": new_tensor,
     "new_zeros": new_zeros,
 }

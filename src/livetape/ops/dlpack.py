@@ -9,7 +9,7 @@ import numpy as np
 
 from livetape._tape.explain import noted
 from livetape._tape.views import needs_gradient
-from livetape.ops.literals import from_numpy
+from livetape.ops.shared_arrays import from_numpy
 
 
 class DLDeviceType(IntEnum):
