@@ -530,9 +530,23 @@ addcdiv = _fused("addcdiv", ADDCDIV, "input + value * tensor1 / tensor2, for flo
 
 xlogy_, gcd_, lcm_ = xlogy.inplace, gcd.inplace, lcm.inplace
 
-_METHODS = [atan2, hypot, xlogy, nextafter, gcd, lcm, addcmul, addcdiv]
-METHODS = {f.__name__: f for f in _METHODS} | {f.__name__ + "_": f.inplace for f in _METHODS}
-METHODS |= {
+METHODS = {
+    "atan2": atan2,
+    "atan2_": atan2.inplace,
+    "hypot": hypot,
+    "hypot_": hypot.inplace,
+    "xlogy": xlogy,
+    "xlogy_": xlogy.inplace,
+    "nextafter": nextafter,
+    "nextafter_": nextafter.inplace,
+    "gcd": gcd,
+    "gcd_": gcd.inplace,
+    "lcm": lcm,
+    "lcm_": lcm.inplace,
+    "addcmul": addcmul,
+    "addcmul_": addcmul.inplace,
+    "addcdiv": addcdiv,
+    "addcdiv_": addcdiv.inplace,
     "logaddexp": logaddexp,
     "logaddexp2": logaddexp2,
     "arctan2": atan2,

@@ -168,7 +168,7 @@ def max_pool2d(
 
     >>> import livetape as torch
     >>> torch.nn.functional.max_pool2d(torch.tensor([[[1., 2.], [3., 4.]]]), 2)
-    need_tensor([[[4.]]])
+    tensor([[[4.]]])
     """
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
