@@ -7,6 +7,7 @@ from livetape.ops import (
     activation,
     added_products,
     arithmetic,
+    blends,
     bounds,
     casting,
     choose,
@@ -141,6 +142,14 @@ class Methods(Operators):
     fmod = arithmetic.fmod
     fmod_ = arithmetic.fmod_
 
+    # ops/blends.py
+    addcmul = blends.addcmul
+    addcmul_ = blends.addcmul.inplace
+    addcdiv = blends.addcdiv
+    addcdiv_ = blends.addcdiv.inplace
+    lerp = blends.lerp
+    lerp_ = blends.lerp_
+
     # ops/bounds.py
     clamp = bounds.clamp
     clamp_ = bounds.clamp_
@@ -189,21 +198,17 @@ class Methods(Operators):
 
     # ops/combine.py
     atan2 = combine.atan2
-    hypot = combine.hypot
-    xlogy = combine.xlogy
-    nextafter = combine.nextafter
-    gcd = combine.gcd
-    lcm = combine.lcm
-    addcmul = combine.addcmul
-    addcdiv = combine.addcdiv
     atan2_ = combine.atan2.inplace
+    hypot = combine.hypot
     hypot_ = combine.hypot.inplace
+    xlogy = combine.xlogy
     xlogy_ = combine.xlogy_
+    nextafter = combine.nextafter
     nextafter_ = combine.nextafter.inplace
+    gcd = combine.gcd
     gcd_ = combine.gcd_
+    lcm = combine.lcm
     lcm_ = combine.lcm_
-    addcmul_ = combine.addcmul.inplace
-    addcdiv_ = combine.addcdiv.inplace
     logaddexp = combine.logaddexp
     logaddexp2 = combine.logaddexp2
     arctan2 = combine.arctan2
@@ -214,8 +219,6 @@ class Methods(Operators):
     heaviside_ = combine.heaviside_
     ldexp = combine.ldexp
     ldexp_ = combine.ldexp_
-    lerp = combine.lerp
-    lerp_ = combine.lerp_
 
     # ops/combining.py
     index_reduce = combining.index_reduce

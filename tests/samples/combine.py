@@ -1,4 +1,4 @@
-"""Samples of ops/combine.py and ops/complexes.py."""
+"""Samples of ops/combine.py, ops/blends.py and ops/complexes.py."""
 
 from __future__ import annotations
 

@@ -86,6 +86,11 @@ from livetape.ops.batch_norm import (
     batch_norm,
     instance_norm,
 )
+from livetape.ops.blends import (
+    addcdiv,
+    addcmul,
+    lerp,
+)
 from livetape.ops.boundary import (
     publish,
 )
@@ -110,8 +115,6 @@ from livetape.ops.choose import (
     where,
 )
 from livetape.ops.combine import (
-    addcdiv,
-    addcmul,
     arctan2,
     atan2,
     copysign,
@@ -123,7 +126,6 @@ from livetape.ops.combine import (
     lcm_,
     ldexp,
     ldexp_,
-    lerp,
     logaddexp,
     logaddexp2,
     nextafter,

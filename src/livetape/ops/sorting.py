@@ -14,7 +14,7 @@ from livetape.kernels import selection as kernels
 from livetape.ops.along import TAKE_ANY, put
 from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import cast
-from livetape.ops.combine import lerp
+from livetape.ops.blends import lerp
 from livetape.ops.dims import as_int, is_integer, no_overload, numpy_names, wrap_dim
 from livetape.ops.reduce import check_tensor
 from livetape.ops.rounding import ceil, floor, round
