@@ -341,3 +341,24 @@ def test_once_differentiable() -> None:
         g.backward()
     with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
         grad(g, start)
+
+
+def test_what_is_marked_dirty_changes_its_version() -> None:
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            ctx.mark_dirty(a)
+            return a.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return 2 * grad
+
+    c = torch.ones(2)
+    assert Twice.apply(c) is c and c._version == 2, "by the change, and by the mark"
+    x = torch.ones(4, requires_grad=True)
+    y = x * 1
+    Twice.apply(y[:2])
+    assert y._version == 2
+    (y * torch.arange(4.0)).sum().backward()
+    assert x.grad.tolist() == [0, 2, 2, 3]

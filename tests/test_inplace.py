@@ -404,3 +404,11 @@ def test_a_tensor_is_copied_into_itself() -> None:
     y = torch.ones(3, 3).t()
     y.expand(1, 3, 3)[0].mul_(0.5)
     assert y.tolist() == [[0.5] * 3] * 3, "an expanded view of memory that is not contiguous can be written to"
+
+
+def test_copies_within_the_same_memory_in_forward_mode() -> None:
+    with torch.autograd.forward_ad.dual_level():
+        c = torch.arange(9.0).view(3, 3)
+        with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor"):
+            c[1:].copy_(c[:2])
+        assert c.copy_(c) is c

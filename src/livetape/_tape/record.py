@@ -85,6 +85,7 @@ class Op:
         self.analytic: bool = True
         self.outputs: i64 = 1
         self.apart: bool = False  # in place: must not share memory with its other arguments
+        self.aligned: bool = False  # nor share memory in other places than the target's own
         self.promotes: i64 = SAME
         self.uniform: bool = False  # every element gets the same value
         self.selects: bool = False  # some elements of the inputs are not used, see unused.py
@@ -535,10 +536,10 @@ class Op:
         target: TensorBase = values[0]
         recording = is_recording()
         check_inplace(target, recording, self.uniform, values)
-        if self.apart:
+        if self.apart or self.aligned:
             for value in values[1:]:
                 if isinstance(value, TensorBase):
-                    check_apart(target, value, True)
+                    check_apart(target, value, self.apart)
         out = self.kernel(*self.arrays(values))
         if self.outputs > 1:
             out = out[0]

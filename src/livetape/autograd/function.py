@@ -468,6 +468,8 @@ def _wrapped(ctx: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], record
         if dirty:
             if recording:
                 _rebase(ctx, output, nr)
+            else:
+                counter_of(output).bump()
         elif is_input:
             result = make_view(output, output.array, IN_FUNCTION if recording else NO_GRAD)
             saved = tuple([result if s is output and not _contains(inputs, s) else s for s in saved])
@@ -499,11 +501,11 @@ def _rebase(ctx: Any, target: Any, nr: int) -> None:
     if target.base is None and target.recorded and target.node is None:
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     check_inplace(target, True)
+    counter_of(target).bump()
     if target.base is not None:
         rebase_history(target, ctx)
     else:
         _connect(ctx, target, nr)
-    counter_of(target).bump()
 
 
 # ---------------------------------------------------------------- decorators

@@ -299,6 +299,7 @@ COPY = row(
     src=lambda grad: grad,
     selects=True,
 )
+COPY.aligned = True
 
 
 def check_expands(input: Any, target: Any) -> None:
