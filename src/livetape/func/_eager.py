@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from livetape._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 from livetape._tape.modes import local
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.autograd._dual import KEY, DualLevel, linked, size_error
@@ -19,7 +20,6 @@ from livetape.func._levels import (
 )
 from livetape.gradients import _root_grads
 from livetape.ops.basics import zeros_like
-from livetape.utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
 _VJP = "vjp(f, *primals)"
 _JVP = "jvp(f, primals, tangents)"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from livetape._pytree import tree_flatten, tree_unflatten
 from livetape._tape.modes import local
 from livetape._tape.tensor import TensorBase, version_of
 from livetape.func._arrays import Batched
 from livetape.func._levels import wrapped
 from livetape.ops.basics import clone, copy_, detach
-from livetape.utils._pytree import tree_flatten, tree_unflatten
 
 _WHAT = """functionalize(f, remove='mutations'): received invalid argument for remove={}. Valid options are:
      remove='mutations': all inplace and out= operators will be removed from the program, and replaced with their \

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from livetape._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from livetape._tape.modes import is_recording, local, state
 from livetape._tape.tensor import TensorBase
 from livetape._tape.views import needs_gradient
 from livetape.autograd.function import Function
 from livetape.func._arrays import serials
 from livetape.ops.permuting import movedim
-from livetape.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
 _SEE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 

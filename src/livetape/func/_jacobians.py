@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._pytree import tree_flatten, tree_unflatten
 from livetape._tape.tensor import TensorBase, from_array, shape_of
 from livetape.dtypes import COMPLEX
 from livetape.func._eager import _Pullback, jvp
@@ -15,7 +16,6 @@ from livetape.func._vmap import vmap
 from livetape.ops.permuting import movedim
 from livetape.ops.shape import reshape
 from livetape.ops.splitting import split_with_sizes
-from livetape.utils._pytree import tree_flatten, tree_unflatten
 
 
 def _refuse_complex(tensors: list[Any], name: str, what: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from livetape._pytree import _broadcast_to_and_flatten, tree_flatten, tree_structure, tree_unflatten
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.func._batching import VmapLevel
 from livetape.func._levels import Transform, local_level, name_of, wrapped
@@ -13,7 +14,6 @@ from livetape.ops.joining import cat
 from livetape.ops.permuting import movedim
 from livetape.ops.splitting import split_with_sizes
 from livetape.random import get_rng_state, set_rng_state
-from livetape.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_structure, tree_unflatten
 
 
 # ---------------------------------------------------------------- arguments

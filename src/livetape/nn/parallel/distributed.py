@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from livetape import ops
+from livetape._pytree import tree_leaves
 from livetape._tape.modes import is_recording
 from livetape._tape.tensor import from_array
 from livetape.distributed import ReduceOp
@@ -18,7 +19,6 @@ from livetape.distributed.distributed_c10d import default_group
 from livetape.nn.modules.module import Module
 from livetape.nn.parameter import is_lazy
 from livetape.tensor import Tensor
-from livetape.utils._pytree import tree_leaves
 
 __all__ = ["DistributedDataParallel", "GradBucket"]
 

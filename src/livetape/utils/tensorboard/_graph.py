@@ -6,9 +6,9 @@ from typing import Any
 
 from tensorboardX.proto import attr_value_pb2, graph_pb2, node_def_pb2, versions_pb2
 
+from livetape._pytree import tree_leaves
 from livetape.autograd.grad_mode import enable_grad
 from livetape.tensor import Tensor
-from livetape.utils._pytree import tree_leaves
 
 
 def graph_of(model: Any, inputs: Any) -> Any:
