@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import livetape
+from livetape.kernels import recurrent
 from livetape.kernels.compiled import NATIVE, TWINS, native
 from livetape.optim import _kernels
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built")
 
-assert livetape and _kernels  # importing them gives every kernel its twin
+assert livetape and _kernels and recurrent  # importing them gives every kernel its twin
 FLOATS = (np.float32, np.float64)
 ROWS = [(1, 1), (8, 2), (3, 1), (1, 7), (5, 10), (33, 3), (2, 3, 4), (4, 32), (3, 33), (2, 250), (2, 1031), (6,)]
 SIZES = [(), (0,), (1,), (3, 5), (4, 0), (16,), (257,), (40, 53)]
@@ -119,6 +120,25 @@ def test_wrong_numbers_of_arguments_are_refused() -> None:
         native.softmax(np.ones(3))
     with pytest.raises(KeyError):
         native.set_twin("nobody", len)
+
+
+# ---------------------------------------------------------------- views
+@pytest.mark.parametrize("shape", [(), (0,), (6,), (2, 3), (4, 0), (2, 3, 4)])
+def test_reshaped(shape: tuple[int, ...]) -> None:
+    x = np.asarray(draw(shape, np.float32))
+    fixed = np.empty(shape, np.float32)
+    fixed.flags.writeable = False
+    asked = [(), (-1,), (0,), (6,), (3, 2), (3, -1), (-1, -1), (-2, 3), (2, 12), (0, -1), (24, 1, 1), (2**70,), (5, -1)]
+    for sizes in asked:
+        for array in (x, fixed, x.T, x[..., None], x.astype(">f4"), np.asarray(x > 0), [*strange(x)][-1] if shape else x):
+            for given in (sizes, (sizes,), (list(sizes),), ([np.int64(n) for n in sizes if n < 2**60],)):
+                want, got = TWINS["reshaped"](array, given), native.reshaped(array, given)
+                assert (want is None) == (got is None), given
+                if want is not None:
+                    assert got.shape == want.shape and got.dtype == want.dtype
+                    assert got.strides == want.strides or not want.size
+                    assert got.base is want.base and got.flags.writeable == array.flags.writeable
+                    np.testing.assert_array_equal(got, want)
 
 
 # ---------------------------------------------------------------- softmax

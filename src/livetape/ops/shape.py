@@ -11,6 +11,7 @@ from livetape._tape.explain import noted
 from livetape._tape.modes import state
 from livetape._tape.tensor import NDARRAY, TensorBase, counter_of, shape_of, wrap
 from livetape.dtypes import FLOAT, SCALAR_TYPE, dtype, int64
+from livetape.kernels.views import reshaped
 from livetape.ops.basics import EXPAND, as_strided, cast, clone_as, sizes_error, sum_to
 from livetape.ops.dims import is_integer, wrap_dim, wrap_dims
 from livetape.ops.options import ints, need_tensor
@@ -18,7 +19,6 @@ from livetape.ops.permuting import permute, t, transpose  # noqa: F401 - of this
 from livetape.ops.reshaping import as_strided_, change_shape, resize_, resize_as_
 from livetape.ops.slicing import SQUEEZE_DIM, UNSQUEEZE
 from livetape.ops.table import row
-from livetape.size import Size
 
 # ---------------------------------------------------------------- view and reshape
 VIEW = row(
@@ -58,24 +58,15 @@ def view(input: Any, *args: Any, size: Any = None, dtype: Any = None) -> Any:
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    if len(args) != 1:
-        wanted = args
-    else:
-        wanted = args[0]
-        if type(wanted) is int:
-            wanted = args
-    array = input.array
-    if type(wanted) is tuple or type(wanted) is Size or type(wanted) is list:
-        try:
-            out = array.reshape(wanted) if array.flags.c_contiguous else array.reshape(wanted, copy=False)
-        except (ValueError, TypeError):
-            out = None
-        if out is not None and (not wanted or min(wanted) >= -1) and (array.size or -1 not in wanted):
-            if state.interposed == 0:
-                return VIEW.finish_view((input, out.shape), out)
-            return VIEW.apply((input, out.shape))
-    if dtype is not None or type(wanted) is _DTYPE:
-        return _view_dtype(input, wanted if dtype is None else dtype)
+    out = reshaped(input.array, args) if args else None
+    if out is not None and size is None and dtype is None:
+        if state.interposed == 0:
+            return VIEW.finish_view((input, out.shape), out)
+        return VIEW.apply((input, out.shape))
+    if dtype is None and len(args) == 1 and type(args[0]) is _DTYPE:
+        dtype = args[0]
+    if dtype is not None:
+        return _view_dtype(input, dtype)
     found = _viewed_size("view", input, args, size, "size")
     try:
         return VIEW.apply((input, found))
@@ -176,23 +167,13 @@ def reshape(input: Any, *args: Any, shape: Any = None) -> Any:
     tensor([[0, 1],
             [2, 3]])
     """
-    if len(args) != 1:
-        wanted = args
-    else:
-        wanted = args[0]
-        if type(wanted) is int:
-            wanted = args
     array = input.array
-    if type(wanted) is tuple or type(wanted) is Size or type(wanted) is list:
-        try:
-            out = array.reshape(wanted) if array.flags.c_contiguous else array.reshape(wanted, copy=False)
-        except (ValueError, TypeError):
-            out = None
-        if out is not None and (not wanted or min(wanted) >= -1) and (array.size or -1 not in wanted):
-            op = VIEW if array.flags.c_contiguous else RESHAPE_ALIAS
-            if state.interposed == 0:
-                return op.finish_view((input, out.shape), out)
-            return op.apply((input, out.shape))
+    out = reshaped(array, args) if args else None
+    if out is not None and shape is None:
+        op = VIEW if array.flags.c_contiguous else RESHAPE_ALIAS
+        if state.interposed == 0:
+            return op.finish_view((input, out.shape), out)
+        return op.apply((input, out.shape))
     found = _viewed_size("reshape", input, args, shape, "shape")
     try:
         return (VIEW if array.flags.c_contiguous else RESHAPE_ALIAS).apply((input, found))
@@ -378,6 +359,8 @@ def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> 
                         f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}"
                     )
                 )
+            if n == 1 and have:  # torch gives a new dimension of one element the stride of its neighbour's whole
+                steps[i] = steps[i + 1] * found[i + 1]
             continue
         extent = have[i - new]
         if n == -1:

@@ -34,6 +34,8 @@ extern PyMethodDef rnn_methods[];
 extern const Twin rnn_twins[];
 extern PyMethodDef attention_methods[];
 extern const Twin attention_twins[];
+extern PyMethodDef view_methods[];
+extern const Twin view_twins[];
 bool add_boundary(PyObject* module);  // the class Boundary
 bool add_elements(PyObject* module);  // the functions of elements.h; false with an exception set
 bool start_small();                  // takes what it needs of NumPy; false with an exception set

@@ -26,6 +26,7 @@ const Twin* const twins[] = {
     row_twins,
     small_twins,
     step_twins,
+    view_twins,
 };
 
 PyObject* set_twin(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -95,6 +96,7 @@ PyMODINIT_FUNC PyInit__native(void) {
              native::row_methods,
              native::small_methods,
              native::step_methods,
+             native::view_methods,
          })
         if (PyModule_AddFunctions(module, methods) < 0) {
             Py_DECREF(module);

@@ -1,0 +1,76 @@
+// Views of small arrays, where NumPy's reading of the arguments costs more than the view. The twin is in kernels/views.py.
+
+#include "common.h"
+
+namespace native {
+namespace {
+
+PyObject* reshaped_twin;
+
+// Reads sizes, one of which may be -1, for ``total`` elements; false where they need a closer look.
+bool read_sizes(PyObject* sizes, npy_intp total, npy_intp* dims, int* count) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(sizes);
+    if (n > NPY_MAXDIMS) return false;
+    PyObject** items = PySequence_Fast_ITEMS(sizes);
+    npy_intp known = 1;
+    Py_ssize_t unknown = -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!PyLong_CheckExact(items[i])) return false;
+        int overflow;
+        long long size = PyLong_AsLongLongAndOverflow(items[i], &overflow);
+        if (overflow != 0 || size < -1 || size > total) return false;
+        if (size == -1) {
+            if (unknown >= 0) return false;
+            unknown = i;
+        } else {
+            if (size != 0 && known > total / size) return false;
+            known *= size;
+        }
+        dims[i] = size;
+    }
+    if (unknown >= 0) {
+        if (known == 0 || total % known != 0) return false;
+        dims[unknown] = total / known;
+    } else if (known != total) {
+        return false;
+    }
+    *count = static_cast<int>(n);
+    return true;
+}
+
+// A view in another shape: reshaped(array, (2, -1)) or reshaped(array, ((2, -1),)); None where there is none.
+PyObject* reshaped(PyObject*, PyObject* const* args, Py_ssize_t count) {
+    if (!arguments("reshaped", count, 2)) return nullptr;
+    PyObject* sizes = args[1];
+    if (PyArray_CheckExact(args[0]) && PyArray_IS_C_CONTIGUOUS(as_array(args[0])) && PyTuple_Check(sizes)) {
+        if (PyTuple_GET_SIZE(sizes) == 1) {
+            PyObject* first = PyTuple_GET_ITEM(sizes, 0);
+            if (PyTuple_Check(first) || PyList_CheckExact(first)) sizes = first;
+        }
+        PyArrayObject* array = as_array(args[0]);
+        npy_intp dims[NPY_MAXDIMS];
+        int ndim;
+        if (read_sizes(sizes, PyArray_SIZE(array), dims, &ndim)) {
+            PyArray_Descr* kind = PyArray_DESCR(array);
+            Py_INCREF(kind);
+            PyObject* view = PyArray_NewFromDescr(&PyArray_Type, kind, ndim, dims, nullptr, PyArray_DATA(array),
+                                                  PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, nullptr);
+            if (view == nullptr) return nullptr;
+            if (PyArray_SetBaseObject(as_array(view), Py_NewRef(args[0])) < 0) {
+                Py_DECREF(view);
+                return nullptr;
+            }
+            return view;
+        }
+    }
+    return call(reshaped_twin, args, count);
+}
+
+}  // namespace
+
+PyMethodDef view_methods[] = {FAST("reshaped", reshaped, "a view in another shape, None where there is none"),
+                              {nullptr, nullptr, 0, nullptr}};
+
+const Twin view_twins[] = {{"reshaped", &reshaped_twin}, {nullptr, nullptr}};
+
+}  // namespace native
