@@ -49,3 +49,6 @@ class RemovableHandle:
 
     def __exit__(self, type: Any, value: Any, tb: Any) -> None:
         self.remove()
+
+
+RemovableHandle.__module__ = "livetape.utils.hooks"  # where torch has it

@@ -236,15 +236,22 @@ def is_any_recorded(values: tuple[Any, ...]) -> bool:
     return False
 
 
-def check_distinct(array: Any) -> None:
-    """Raise torch's error if elements share memory, so that no values can be written."""
-    if array.size and 0 in array.strides:
+def shares_elements(array: Any) -> bool:
+    """Whether an array is expanded: a dimension of several elements is one element in memory."""
+    if 0 in array.strides and array.size:
         for extent, stride in zip(array.shape, array.strides):
             if stride == 0 and extent > 1:
-                raise RuntimeError(
-                    "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                    "location. Please clone() the tensor before performing the operation."
-                )
+                return True
+    return False
+
+
+def check_distinct(array: Any) -> None:
+    """Raise torch's error if elements share memory, so that no values can be written."""
+    if shares_elements(array):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
 
 
 def check_apart(target: TensorBase, source: TensorBase, strict: bool = False) -> None:

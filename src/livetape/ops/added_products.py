@@ -14,6 +14,7 @@ from livetape.kernels.small import product
 from livetape.ops import shape as shapes
 from livetape.ops.autocasting import brought_together
 from livetape.ops.basics import sum_to
+from livetape.ops.dims import wrap_dim
 from livetape.ops.products import BMM_NT, BMM_TN, MM_NT, MM_TN, MV, batched, check_bmm, check_mm, outer_of, same_dtype
 from livetape.ops.table import into, row
 
@@ -92,9 +93,21 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, ou
     return ADDMM.apply((input, mat1, mat2, beta, alpha, False))
 
 
+def _check_size(target: Any, *want: int) -> None:
+    """Raise torch's error for a tensor changed in place whose size is not the result's."""
+    if shape_of(target) != want:
+        raise noted(
+            RuntimeError(
+                f"Bad in-place call: input tensor size {list(shape_of(target))} and output tensor size "
+                f"{list(want)} should match"
+            )
+        )
+
+
 def addmm_(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """In-place `addmm`."""
     _check_addmm(self, mat1, mat2)
+    _check_size(self, shape_of(mat1)[0], shape_of(mat2)[1])
     return ADDMM.inplace(self, mat1, mat2, beta, alpha, False)
 
 
@@ -110,10 +123,7 @@ ADDMV = row(
 )
 
 
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """``beta * input + alpha * (mat @ vec)`` (source: ``torch.addmv``)."""
-    if out is not None:
-        return into(out, addmv, input, mat, vec, beta=beta, alpha=alpha)
+def _check_addmv(input: Any, mat: Any, vec: Any) -> None:
     if mat.array.ndim != 2 or vec.array.ndim != 1 or input.array.ndim > 1:
         raise noted(
             RuntimeError(
@@ -123,11 +133,20 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
     (n, m), (k,) = shape_of(mat), shape_of(vec)
     if m != k or shape_of(input) not in ((n,), (1,), ()):
         raise noted(RuntimeError(f"size mismatch, got input ({input.array.size}), mat ({n}x{m}), vec ({k})"))
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * (mat @ vec)`` (source: ``torch.addmv``)."""
+    if out is not None:
+        return into(out, addmv, input, mat, vec, beta=beta, alpha=alpha)
+    _check_addmv(input, mat, vec)
     return ADDMV.apply((input, mat, vec, beta, alpha))
 
 
 def addmv_(self: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """In-place `addmv`."""
+    _check_addmv(self, mat, vec)
+    _check_size(self, shape_of(mat)[0])
     return ADDMV.inplace(self, mat, vec, beta, alpha)
 
 
@@ -150,10 +169,7 @@ def _add_outer(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     return out + (self if beta == 1 else self * out.dtype.type(beta)) if beta != 0 else out
 
 
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """``beta * input + alpha * outer(vec1, vec2)`` (source: ``torch.addr``)."""
-    if out is not None:
-        return into(out, addr, input, vec1, vec2, beta=beta, alpha=alpha)
+def _check_addr(vec1: Any, vec2: Any) -> None:
     if vec1.array.ndim != 1 or vec2.array.ndim != 1:
         raise noted(
             RuntimeError(
@@ -161,12 +177,25 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
                 f"{(vec1 if vec1.array.ndim != 1 else vec2).array.ndim}-D"
             )
         )
+
+
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * outer(vec1, vec2)`` (source: ``torch.addr``)."""
+    if out is not None:
+        return into(out, addr, input, vec1, vec2, beta=beta, alpha=alpha)
+    _check_addr(vec1, vec2)
     check_expands(input, (vec1.array.size, vec2.array.size))
     return ADDR.apply((input, vec1, vec2, beta, alpha))
 
 
 def addr_(self: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """In-place `addr`."""
+    _check_addr(vec1, vec2)
+    if self.array.ndim != 2:
+        raise noted(RuntimeError(f"2D tensor expected, got {self.array.ndim}D tensor for input"))
+    n, m = vec1.array.size, vec2.array.size
+    if shape_of(self) != (n, m):
+        raise noted(RuntimeError(f"size mismatch, input: {list(shape_of(self))}, v1: [{n}], v2: [{m}]"))
     return ADDR.inplace(self, vec1, vec2, beta, alpha)
 
 
@@ -214,18 +243,33 @@ def _addbmm(self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
     return out + (self if beta == 1 else self * out.dtype.type(beta)) if beta != 0 else out
 
 
+def _batched_size(batch1: Any, batch2: Any) -> tuple[int, int, int]:
+    """The size of a batch of products, asked for before anything is checked, as torch does."""
+    return _extent(batch1, 0), _extent(batch1, 1), _extent(batch2, 2)
+
+
+def _extent(batch: Any, dim: int) -> int:
+    size = shape_of(batch)
+    if not size:
+        raise noted(IndexError(f"Dimension specified as {dim} but tensor has no dimensions"))
+    return size[wrap_dim(dim, len(size))]
+
+
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (batch1 @ batch2)``, batch by batch (source: ``torch.baddbmm``)."""
     if out is not None:
         return into(out, baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)
+    size = _batched_size(batch1, batch2)
     check_bmm(batch1, batch2)
-    check_expands(input, (*shape_of(batch1)[:2], shape_of(batch2)[2]))
+    check_expands(input, size)
     return BADDBMM.apply((input, batch1, batch2, beta, alpha))
 
 
 def baddbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """In-place `baddbmm`."""
+    size = _batched_size(batch1, batch2)
     check_bmm(batch1, batch2)
+    _check_size(self, *size)
     return BADDBMM.inplace(self, batch1, batch2, beta, alpha)
 
 
@@ -233,14 +277,17 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     """``beta * input + alpha *`` the sum of the batch's products (source: ``torch.addbmm``)."""
     if out is not None:
         return into(out, addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
+    size = _batched_size(batch1, batch2)[1:]
     check_bmm(batch1, batch2)
-    check_expands(input, (shape_of(batch1)[1], shape_of(batch2)[2]))
+    check_expands(input, size)
     return ADDBMM.apply((input, batch1, batch2, beta, alpha))
 
 
 def addbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """In-place `addbmm`."""
+    size = _batched_size(batch1, batch2)[1:]
     check_bmm(batch1, batch2)
+    check_expands(self, size)
     return ADDBMM.inplace(self, batch1, batch2, beta, alpha)
 
 

@@ -11,8 +11,9 @@ from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.lines import note_detached
 from livetape._tape.modes import interpose, is_recording, state
 from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
-from livetape._tape.views import check_apart, check_distinct, check_inplace, primitives, rebase_history
+from livetape._tape.views import check_apart, check_inplace, primitives, rebase_history, shares_elements
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, bfloat16, boolean, dtype, uint16, uint32, uint64
+from livetape.kernels.layouts import copied
 from livetape.kernels.reductions import sum_rows, total
 from livetape.ops.nodes import node_class
 from livetape.ops.table import elementwise, row
@@ -35,14 +36,14 @@ def ones_like(grad: Any) -> Any:
 
 
 # ---------------------------------------------------------------- copies and casts
-CLONE = row("clone", lambda self: self.copy("K"), linear=True, batch="any", self=lambda grad: grad)
+CLONE = row("clone", copied, params="self", linear=True, batch="any", self=lambda grad: grad)
 TO_COPY = row("to_copy", lambda self, dtype: _cast(self, dtype), linear=True, batch="any", self=lambda grad: grad)
 
 
 def _cast(array: Any, kind: dtype) -> Any:
     if array.dtype.kind == "c" and kind.category != COMPLEX:
         array = array.real
-    return array.astype(kind.np)
+    return copied(array, kind.np)
 
 
 def clone(input: Any, *, memory_format: Any = None) -> Any:
@@ -92,9 +93,11 @@ def expanded(array: Any, size: Any) -> Any:
     """A view of ``array`` broadcast to ``size`` (np.broadcast_to, without its detours)."""
     if array.flags.c_contiguous and array.size:
         extra = len(size) - array.ndim
-        strides = (0,) * extra + tuple(
-            [0 if n == 1 and size[i + extra] != 1 else s for i, (n, s) in enumerate(zip(array.shape, array.strides))]
-        )
+        strides = [
+            0 if n == 1 and size[i + extra] != 1 else s for i, (n, s) in enumerate(zip(array.shape, array.strides))
+        ]
+        for i in range(extra - 1, -1, -1):
+            strides.insert(0, strides[0] * size[i + 1] if size[i] == 1 and array.ndim else 0)
         return np.ndarray(size, array.dtype, array, 0, strides)
     out = np.broadcast_to(array, size)
     if array.flags.writeable:
@@ -365,19 +368,15 @@ def _copy_plain(self: Any, src: Any) -> Any:
 
 def is_expanded(target: Any, name: str, example: str) -> bool:
     """Whether elements of a tensor share memory, where torch warns and writes in the order of the elements."""
-    if 0 not in target.array.strides:
+    if not shares_elements(target.array):
         return False
-    try:
-        check_distinct(target.array)
-    except RuntimeError:
-        warnings.warn(
-            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
-            f"This also applies to advanced indexing e.g. {example}",
-            UserWarning,
-            stacklevel=4,
-        )
-        return True
-    return False
+    warnings.warn(
+        f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+        f"This also applies to advanced indexing e.g. {example}",
+        UserWarning,
+        stacklevel=4,
+    )
+    return True
 
 
 def expand_error(have: Any, want: Any) -> RuntimeError:

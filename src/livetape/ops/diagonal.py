@@ -8,9 +8,11 @@ import numpy as np
 
 from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
+from livetape._tape.views import shares_elements
 from livetape.dtypes import SCALAR_TYPE, boolean, int32, int64
 from livetape.ops.basics import as_strided, storage_offset
 from livetape.ops.dims import as_int, is_integer, wrap_dim, wrap_dims
+from livetape.ops.indexing import write_shared
 from livetape.ops.joining import in_order
 from livetape.ops.options import finish, ints, kind_of, need_tensor, number_of
 from livetape.ops.placing import check_slice
@@ -241,12 +243,19 @@ def triu(input: Any, diagonal: Any = 0, *, out: Any = None) -> Any:
 
 def tril_(self: Any, diagonal: Any = 0) -> Any:
     """In-place `tril`."""
-    return TRIL.inplace(self, _triangle("tril", self, diagonal))
+    return _keep_triangle(TRIL, self, _triangle("tril", self, diagonal))
 
 
 def triu_(self: Any, diagonal: Any = 0) -> Any:
     """In-place `triu`."""
-    return TRIU.inplace(self, _triangle("triu", self, diagonal))
+    return _keep_triangle(TRIU, self, _triangle("triu", self, diagonal))
+
+
+def _keep_triangle(op: Any, self: Any, offset: int) -> Any:
+    if shares_elements(self.array):  # an element is 0 if one of its places is
+        keep = np.tril if op is TRIL else np.triu
+        return write_shared(self, ~keep(np.ones(self.array.shape, np.bool_), offset), 0)
+    return op.inplace(self, offset)
 
 
 def tril_indices(

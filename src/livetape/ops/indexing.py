@@ -25,6 +25,7 @@ from livetape._tape.tensor import (
 from livetape._tape.views import check_apart, check_inplace, has_base_of, needs_gradient
 from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX, SCALAR_TYPE, boolean, int64, uint8
+from livetape.kernels.layouts import copied
 from livetape.kernels.scatter import add_at
 from livetape.ops.basics import EXPAND, check_expands, copy_, is_expanded, sum_to, zeros
 from livetape.ops.brackets import COVERED, index_tuple, is_plain_index, read, select_error, slice_bounds, sliced_by
@@ -175,7 +176,7 @@ def _put_back(grad: Any, size: Any, indices: Any) -> Any:
 
 
 def _index_put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
-    total = self.copy("K")
+    total = copied(self)
     write(total, indices, values, accumulate)
     return total
 
@@ -371,6 +372,10 @@ def put_(target: Any, indices: Any, value: Any, accumulate: bool = False) -> Any
         value = value.to(target.dtype)
     if state.interposed == 0 and not (recording and (needs_gradient(target) or needs_gradient(value))):
         shared = is_expanded(target, "index_put_", "tensor[indices] = tensor")
+        if shared and not accumulate and value.array.size == 1:  # torch fills where a single mask says
+            given = [i for i in indices if i is not None]
+            if len(given) == 1 and given[0].dtype in (boolean, uint8):
+                is_expanded(target, "masked_fill_", "tensor[mask] = scalar")
         check_inplace(target, recording, shared)
         write(target.array, [None if i is None else i.array for i in indices], value.array, accumulate)
         counter_of(target).bump()

@@ -41,7 +41,7 @@ def _std_backward(grad: Any, self: Any, result: Any, dim: Any, correction: float
 
 def _mean_part(grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     size = shape_of(self)
-    return spread(grad / max(1, kernels.count_over(size, dim)), size, dim, keepdim)
+    return spread(grad, size, dim, keepdim) / max(1, kernels.count_over(size, dim))
 
 
 def _both(first: Any, second: Any) -> Any:

@@ -9,9 +9,10 @@ import numpy as np
 from livetape._tape.explain import noted
 from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, counter_of, wrap
-from livetape._tape.views import needs_gradient
+from livetape._tape.views import check_distinct, needs_gradient
 from livetape.device import require_cpu
 from livetape.dtypes import FLOAT, SCALAR_TYPE, boolean, complex128, default, dtype, float64, int64
+from livetape.kernels.layouts import empty_alike
 from livetape.layout import layout as layout_type
 from livetape.layout import memory_format as format_type
 from livetape.layout import preserve_format, strided
@@ -154,6 +155,9 @@ def check_pinned(name: str, pin_memory: Any) -> None:
         )
 
 
+_UNIFORM = ("empty", "ones", "zeros", "full", "eye", "randperm")  # what torch writes without a look at shared memory
+
+
 def _into_out(name: str, array: Any, kind: dtype, out: Any) -> Any:
     if not isinstance(out, TensorBase):
         raise noted(TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}"))
@@ -168,6 +172,10 @@ def _into_out(name: str, array: Any, kind: dtype, out: Any) -> Any:
     if array.shape != out.array.shape:  # these functions resize their output without a word
         out.array = np.empty(array.shape, out.dtype.np)
         out._size = None
+    elif name == "empty":
+        return out
+    if name not in _UNIFORM:
+        check_distinct(out.array)
     np.copyto(out.array, array, casting="unsafe")
     counter_of(out).bump()
     return out
@@ -199,11 +207,10 @@ def need_tensor(name: str, value: Any, argument: str = "input", position: int = 
 def empty_like(name: str, like: Any, kind: dtype, memory_format: Any = None) -> Any:
     """An array of another's shape, laid out in memory as it is unless a format says otherwise."""
     array = like.array
-    order = "K" if 0 not in array.strides else "C"
     if memory_format is not None and memory_format is not preserve_format:
         check_format(name, memory_format, array.ndim)
-        order = "C"
-    return np.empty_like(array, kind.np, order, subok=False)  # type: ignore[call-overload]
+        return np.empty(array.shape, kind.np)
+    return empty_alike(array, kind.np)
 
 
 def check_format(name: str, memory_format: Any, ndim: int) -> None:

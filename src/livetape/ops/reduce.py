@@ -13,24 +13,22 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, uint8
 from livetape.kernels import reductions as kernels
-from livetape.ops.basics import cast
+from livetape.ops.basics import cast, expanded
 from livetape.ops.choose import dropped
 from livetape.ops.dims import is_integer, no_overload, numpy_names, reduced_size, reduction_dims, renamed, wrap_dim
 from livetape.ops.scan import products_of_others
 from livetape.ops.table import into, row
 
-_SMALL = 16384  # elements up to which a copy is cheaper than NumPy's broadcast_to
+_ZEROS = [(0,) * n for n in range(65)]  # strides, by the number of dimensions
 
 
 # ---------------------------------------------------------------- back from a reduction
 def _spread(grad: Any, size: Any, dim: Any, keepdim: bool) -> Any:
+    if grad.ndim == 0:
+        return np.ndarray(size, grad.dtype, grad, 0, _ZEROS[len(size)])
     if dim is not None and not keepdim:
         grad = grad.reshape(reduced_size(size, dim, True))
-    if math.prod(size) <= _SMALL:
-        made = np.empty(size, grad.dtype)
-        made[...] = grad
-        return made
-    return np.broadcast_to(grad, size)
+    return expanded(grad, size)
 
 
 SPREAD = row(
@@ -223,7 +221,8 @@ _OVERFLOW = "values whose sum overflows"
 
 def _mean_backward(grad: Any, self_size: Any, dim: Any, keepdim: bool) -> Any:
     count = kernels.count_over(self_size, dim)
-    return SPREAD.apply((grad / count if count else grad, self_size, dim, keepdim))
+    same = SPREAD.apply((grad, self_size, dim, keepdim))
+    return same / count if count else same
 
 
 MEAN = row(

@@ -9,6 +9,7 @@ import numpy as np
 from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, int32, int64
+from livetape.kernels.layouts import copied
 from livetape.kernels.scatter import add_rows
 from livetape.ops.basics import is_expanded
 from livetape.ops.dims import wrap_dim
@@ -104,7 +105,7 @@ def _shaped(grad: Any, size: Any) -> Any:
 
 
 def _index_write(self: Any, dim: int, index: Any, source: Any) -> Any:
-    out = self.copy("K")
+    out = copied(self)
     if not out.ndim:
         if index.size:
             out[...] = source.reshape(-1)[-1]
