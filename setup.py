@@ -5,6 +5,8 @@ The modules in COMPILED are compiled by mypyc. LIVETAPE_PURE decides what happen
     unset  compile; without a working C compiler install the same sources uncompiled, and say so
     1      install uncompiled: for debugging into the tape, for machines without a compiler, for Pyodide
     0      compile, and fail if that is impossible: for wheels and for CI
+
+LIVETAPE_SANITIZE=1 compiles the C++ alone, with checks of memory and of undefined behaviour (`make sanitize`).
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ NATIVE = "src/livetape/kernels/native/*.cpp"
 CHOICE = os.environ.get("LIVETAPE_PURE", "")
 if CHOICE not in ("", "0", "1"):
     raise SystemExit(f"livetape: LIVETAPE_PURE must be 0, 1 or unset, not {CHOICE!r}")
+SANITIZE = os.environ.get("LIVETAPE_SANITIZE") == "1"
+# Null and oversized accesses are AddressSanitizer's to find as well; their own checks triple the time to compile.
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize=null,object-size,vptr"]
 
 # pip asks for metadata and requirements first, by other commands: only these ones build.
 BUILDING = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install", "develop"} & set(sys.argv)
@@ -83,7 +88,11 @@ def native_kernels() -> list[Extension]:
     import numpy
 
     windows = sys.platform == "win32"
-    flags = ["/std:c++17", "/O2"] if windows else ["-std=c++17", "-O3", "-fvisibility=hidden", "-pthread"]
+    flags = ["/std:c++17", "/O2"] if windows else ["-std=c++17", "-O3", "-g0", "-fvisibility=hidden", "-pthread"]
+    links = [] if windows else ["-pthread"]
+    if SANITIZE:
+        flags += [*SANITIZERS, "-fno-sanitize-recover=all", "-O1", "-g1", "-fno-omit-frame-pointer"]
+        links += SANITIZERS
     kernels = Extension(
         "livetape.kernels._native",
         sources,
@@ -91,7 +100,7 @@ def native_kernels() -> list[Extension]:
         depends=[path.relative_to(ROOT).as_posix() for path in ROOT.glob("src/livetape/kernels/native/*.h*")],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
         extra_compile_args=flags,
-        extra_link_args=[] if windows else ["-pthread"],
+        extra_link_args=links,
         language="c++",
         optional=CHOICE != "0",
     )
@@ -103,7 +112,7 @@ def extensions() -> list[Extension]:
         return []
     fault = compiler_fault()
     if fault is None:
-        return compiled_modules() + native_kernels()
+        return native_kernels() if SANITIZE else compiled_modules() + native_kernels()
     if CHOICE == "0":
         raise SystemExit(f"livetape: no working C compiler ({fault}). Set LIVETAPE_PURE=1 to install uncompiled.")
     say(f"no working C compiler ({fault}).")
