@@ -341,14 +341,26 @@ def test_errors_in_torchs_words(case):
     assert str(caught.value) == message
 
 
-def test_capturable_is_refused_at_the_step():
+@pytest.mark.parametrize(
+    ("name", "foreach", "what", "xla"),
+    [
+        ("Adam", None, "params and state_steps", True),
+        ("Adam", True, "params and state_steps", False),
+        ("NAdam", False, "params, mu_products and state_steps", True),
+        ("NAdam", True, "params, mu_products, and state_steps", False),
+        ("ASGD", True, "params, mus, etas, and state_steps", False),
+        ("RMSprop", True, "params and state_steps", True),
+        ("Adadelta", None, "params and state_steps", False),
+    ],
+)
+def test_capturable_is_refused_at_the_step(name, foreach, what, xla):
     w = leaf(1.0)
     w.grad = torch.ones(1)
-    for make in (torch.optim.Adam, torch.optim.RMSprop):
-        with pytest.raises(
-            AssertionError, match="If capturable=True, params and state_steps must be on supported devices"
-        ):
-            make([w], capturable=True).step()
+    optimizer = getattr(torch.optim, name)([w], capturable=True, foreach=foreach)
+    with pytest.raises(AssertionError) as caught:
+        optimizer.step()
+    devices = ["cuda", "xpu", "hpu", "privateuseone"] + ["xla"] * xla
+    assert str(caught.value) == f"If capturable=True, {what} must be on supported devices: {devices}."
 
 
 def test_a_repeated_parameter_draws_a_warning_and_two_updates():
@@ -456,6 +468,32 @@ def test_lbfgs_finds_the_minimum_of_rosenbrocks_valley(search):
     assert w.tolist() == pytest.approx([1.0, 1.0], abs=1e-3)
 
 
+def test_the_line_search_of_lbfgs_ends_with_the_evaluations_that_are_left():
+    w = leaf(-1.2, 1.0, 0.5, dtype=torch.float64)
+    optimizer = torch.optim.LBFGS([w], lr=1, line_search_fn="strong_wolfe", max_iter=3)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (1 - w[0]) ** 2 + 5 * (w[1] - w[0] ** 2) ** 2 + (w[2] - w[1] ** 2) ** 2
+        loss.backward()
+        return loss
+
+    found = []
+    for _ in range(4):
+        optimizer.step(closure)
+        state = optimizer.state[w]
+        found.append((state["n_iter"], state["func_evals"], repr(state["t"])))
+    # Three evaluations a step: the third one gives up the search at 0.
+    assert found == [
+        (1, 3, "tensor(0.0186, dtype=torch.float64)"),
+        (3, 6, "1"),
+        (5, 10, "0"),
+        (6, 14, "tensor(0.2063, dtype=torch.float64)"),
+    ]
+    assert w.tolist() == pytest.approx([-0.12787466678, -0.21559234570, 0.47523140041], rel=1e-10)
+    assert list(state)[-1] == "al"
+
+
 def rates(make, steps=12, **kw):
     optimizer = torch.optim.SGD([leaf(1.0)], lr=1.0, **kw)
     schedule, found = make(optimizer), []
@@ -498,6 +536,14 @@ def test_schedules_resume():
             two.step()
             assert a.param_groups[0]["lr"] == b.param_groups[0]["lr"]
             assert one.get_last_lr() == two.get_last_lr()
+
+
+def test_factors_must_be_functions():
+    optimizer = torch.optim.SGD([leaf(1.0)], lr=1.0)
+    with pytest.raises(TypeError, match=r"^lr_lambda should be a function, but got int$"):
+        torch.optim.lr_scheduler.MultiplicativeLR(optimizer, [3])
+    with pytest.raises(ValueError, match=r"^Expected 1 lr_lambdas, but got 2$"):
+        torch.optim.lr_scheduler.MultiplicativeLR(optimizer, [3, 4])
 
 
 def test_a_schedule_before_the_optimiser_draws_a_warning():

@@ -16,6 +16,8 @@ from livetape.optim._schedule import EPOCH_DEPRECATION_WARNING, LRScheduler, che
 class _Lambdas(LRScheduler):
     """A schedule by functions of the epoch, one a group."""
 
+    _must_be_callable = False  # whether they are looked at right away
+
     def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
         count = len(optimizer.param_groups)
@@ -25,6 +27,9 @@ class _Lambdas(LRScheduler):
             self.lr_lambdas = list(lr_lambda)
         else:
             self.lr_lambdas = [lr_lambda] * count
+        for function in self.lr_lambdas if self._must_be_callable else ():
+            if not callable(function):
+                raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
@@ -54,6 +59,8 @@ class LambdaLR(_Lambdas):
 
 class MultiplicativeLR(_Lambdas):
     """The rate times ``lr_lambda(epoch)`` at each epoch."""
+
+    _must_be_callable = True
 
     def get_lr(self) -> list[Any]:
         self._warn_get_lr()

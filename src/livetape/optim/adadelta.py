@@ -79,7 +79,7 @@ class Adadelta(Optimizer):
 
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         if group["capturable"]:
-            check_capturable(devices=("cuda", "xpu", "hpu", "privateuseone"))
+            check_capturable(xla=False)
         rho, eps = group["rho"], group["eps"]
         grad = decayed(param, grad, group)
         square, moved = state["square_avg"], state["acc_delta"]

@@ -123,7 +123,7 @@ class Adam(Optimizer):
     def _fast(self, group: dict[str, Any]) -> None:
         """Update a group off the tape, all parameters that have made the same number of steps at once."""
         if group["capturable"] and not group["fused"]:
-            check_capturable()
+            check_capturable(xla=not group["foreach"])
         decay, amsgrad = group["weight_decay"], group["amsgrad"]
         factor = 1 - number(group["lr"]) * decay if group["decoupled_weight_decay"] and decay != 0 else None
         rounds = factor is not None and 1 - 1e-7 < factor < 1  # to 1, in float32

@@ -80,7 +80,7 @@ class Adamax(Optimizer):
 
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         if group["capturable"]:
-            check_capturable()
+            check_capturable(xla=not group["foreach"])
         beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
         grad = decayed(param, grad, group)
         mean, largest = state["exp_avg"], state["exp_inf"]

@@ -84,7 +84,7 @@ class ASGD(Optimizer):
 
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         if group["capturable"]:
-            check_capturable("params, mus, etas, and state_steps")
+            check_capturable("params, mus, etas, and state_steps", xla=not group["foreach"])
         grad = decayed(param, grad, group)
         rate, weight, average = state["eta"].item(), state["mu"].item(), state["ax"]
         param.mul_(1 - group["lambd"] * rate)

@@ -145,7 +145,7 @@ class LBFGS(Optimizer):
                     weights.append(1.0 / curvature)
                     scale = curvature / change.dot(change)
                 if alphas is None:
-                    alphas = [None] * group["history_size"]
+                    state["al"] = alphas = [None] * group["history_size"]
                 direction = _newton_direction(grad, gradient_changes, moves, weights, scale, alphas)
             before = grad.copy()
             loss_before = loss
@@ -163,7 +163,8 @@ class LBFGS(Optimizer):
                 def along(x: Any, start: list[Array] = start, aim: Array = aim) -> tuple[float, Array]:
                     return self._directional_evaluate(closure, start, x, aim)
 
-                loss, grad, t, tried = strong_wolfe(along, t, direction, loss, grad, slope)
+                left = group["max_eval"] - evaluations
+                loss, grad, t, tried = strong_wolfe(along, t, direction, loss, grad, slope, max_ls=left)
                 self._add_grad(t, direction)
                 done = np.abs(grad).max() <= small_grad
             else:
@@ -187,7 +188,10 @@ class LBFGS(Optimizer):
 
         state["d"] = from_array(direction)
         rate = group["lr"]
-        state["t"] = ops.tensor(float(t), dtype=rate.dtype) if isinstance(rate, Tensor) else t
+        if isinstance(rate, Tensor):
+            state["t"] = ops.tensor(float(t), dtype=rate.dtype)
+        else:  # a tensor where it was computed from gradients
+            state["t"] = ops.tensor(float(t), dtype=state["d"].dtype) if isinstance(t, np.floating) else t
         state["old_dirs"] = [from_array(y) for y in gradient_changes]
         state["old_stps"] = [from_array(s) for s in moves]
         state["ro"] = [ops.tensor(float(r), dtype=state["d"].dtype) for r in weights]

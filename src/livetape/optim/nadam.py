@@ -100,7 +100,8 @@ class NAdam(Optimizer):
 
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         if group["capturable"]:
-            check_capturable("params, mu_products and state_steps")
+            comma = "," if group["foreach"] else ""
+            check_capturable(f"params, mu_products{comma} and state_steps", xla=not group["foreach"])
         lr, beta1, beta2 = number(group["lr"]), number(group["betas"][0]), number(group["betas"][1])
         grad = decayed(param, grad, group)
         now, then = self._momenta(state, group)

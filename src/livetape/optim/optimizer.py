@@ -504,7 +504,7 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
 
 # ---------------------------------------------------------------- what the optimisers share
 
-_CAPTURABLE = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
+_CAPTURABLE = ["cuda", "xpu", "hpu", "privateuseone"]
 
 
 def check_lr(lr: Any) -> None:
@@ -547,9 +547,10 @@ def check_fused_dtype(param: Tensor) -> None:
         )
 
 
-def check_capturable(what: str = "params and state_steps", devices: Sequence[str] = _CAPTURABLE) -> None:
+def check_capturable(what: str = "params and state_steps", xla: bool = True) -> None:
     """``capturable=True`` needs a device that records graphs of kernels; the CPU is none."""
-    raise AssertionError(f"If capturable=True, {what} must be on supported devices: {list(devices)}.")
+    devices = [*_CAPTURABLE, "xla"] if xla else _CAPTURABLE
+    raise AssertionError(f"If capturable=True, {what} must be on supported devices: {devices}.")
 
 
 def number(value: Any) -> Any:

@@ -83,7 +83,7 @@ class RAdam(Optimizer):
 
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         if group["capturable"]:
-            check_capturable()
+            check_capturable(xla=not group["foreach"])
         lr, beta1, beta2 = number(group["lr"]), number(group["betas"][0]), number(group["betas"][1])
         step = state["step"].item()
         grad = decayed(param, grad, group)
