@@ -434,9 +434,21 @@ def test_lazy_modules():
     assert repr(lazy.weight) == "<UninitializedParameter>" and isinstance(lazy.weight, nn.Parameter)
     with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized parameter or buffer"):
         lazy.weight.shape  # noqa: B018
+    calls = {
+        "<method 'add' of 'torch._C.TensorBase' objects>": lambda w: w + 1,
+        "<method 'numel' of 'torch._C.TensorBase' objects>": lambda w: w.nelement(),
+        "<method 'zero_' of 'torch._C.TensorBase' objects>": nn.init.zeros_,
+        "<slot wrapper '__getitem__' of 'torch._C.TensorBase' objects>": lambda w: w[0],
+        "<function Tensor.norm at 0x": lambda w: w.norm(),
+    }
+    for text, call in calls.items():
+        with pytest.raises(ValueError, match="^" + re.escape(f"Attempted to use an uninitialized parameter in {text}")):
+            call(lazy.weight)
+    assert lazy.weight.size() == (0,) and lazy.weight.is_floating_point() and lazy.weight.data.numel() == 0
     assert lazy.double().weight.dtype is torch.float64
     assert lazy(torch.ones(3, 5, dtype=torch.float64)).shape == (3, 2)
     assert type(lazy) is nn.Linear and lazy.in_features == 5 and type(lazy.weight) is nn.Parameter
+    assert (lazy.weight + 1).numel() == 10
     loaded = nn.LazyLinear(2)
     loaded.load_state_dict(nn.Linear(3, 2).state_dict())
     assert loaded.weight.shape == (2, 3)

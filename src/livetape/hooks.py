@@ -1,7 +1,8 @@
-"""RemovableHandle: what registering a hook returns."""
+"""RemovableHandle: what registering a hook returns. And what is said where hooks get lost."""
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections import OrderedDict
 from typing import Any
@@ -52,3 +53,14 @@ class RemovableHandle:
 
 
 RemovableHandle.__module__ = "livetape.utils.hooks"  # where torch has it
+
+
+def warn_if_has_hooks(tensor: Any) -> None:
+    """Warn about a tensor's backward hooks, which pickling drops unless they are marked unserializable."""
+    for hook in (tensor._backward_hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can "
+                "decorate the function with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                stacklevel=2,
+            )

@@ -150,7 +150,9 @@ class ArchiveReader:
             raise _broken("reading zip archive: failed finding central directory")
         self.name, slash, _ = names[0].partition("/")
         if not slash:
-            raise RuntimeError(f"file in archive is not in a subdirectory: {names[0]}")
+            raise RuntimeError(
+                f"[enforce fail at inline_container.cc:180] . file in archive is not in a subdirectory: {names[0]}"
+            )
         number = self.record("version" if self.has("version") else ".data/version").strip()
         if not number.isdigit() or int(number) > _NEWEST_READ:
             raise RuntimeError(

@@ -21,6 +21,7 @@ from livetape._saving.storages import StorageType
 from livetape._tape.tensor import TensorBase
 from livetape._tape.views import needs_gradient
 from livetape.device import device
+from livetape.hooks import warn_if_has_hooks
 from livetape.layout import layout
 from livetape.nn.parameter import Parameter
 from livetape.random import Generator
@@ -191,6 +192,7 @@ class _Mixin:
             )
         if kind.__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
+        warn_if_has_hooks(tensor)
         function, args = self._reduce_plain(tensor)
         if kind is Tensor and not attributes:
             return function, args
@@ -283,10 +285,10 @@ def pickler_class(base: Any) -> Any:
             self.memoize(obj)
 
     def save_one(self: Any, obj: Any) -> None:
-        if names.torch_name(obj) is None:
-            dispatch[type(obj)](self, obj)
-        else:
+        if type(obj) is FunctionType or names.torch_name(obj) is not None:
             self.save_global(obj)
+        else:  # the type of None and the like
+            dispatch[type(obj)](self, obj)
 
     Pickler.dispatch = {**dispatch, Global: Pickler.save_global, FunctionType: save_one, type: save_one}
     return Pickler

@@ -165,6 +165,62 @@ class _Uninitialized(Tensor):
         return memo[id(self)]
 
 
+# What torch allows on them; attributes that are no methods can be read as well.
+_ALLOWED = (
+    "size copy_ is_complex is_floating_point half float double char short int long cuda cpu to get_device materialize "
+    "share_memory_ as_subclass set_"
+).split()
+# What operators are called in the message, where it is not their own name.
+_OPERATORS = dict(
+    [("__iter__", "dim"), ("__neg__", "neg"), ("__pos__", "positive"), ("__abs__", "abs")]
+    + [(f"__{name}__", name) for name in ("add", "sub", "mul", "matmul", "ne", "lt", "le", "gt", "ge")]
+    + [(f"__r{name}__", name) for name in ("add", "mul")]
+    + [("__truediv__", "div"), ("__mod__", "remainder"), ("__rand__", "bitwise_and"), ("__ror__", "bitwise_or")]
+    + [(f"__i{name}__", f"{name}_") for name in ("add", "sub", "mul")]
+    + [("__itruediv__", "div_"), ("__ifloordiv__", "floor_divide_"), ("__imod__", "remainder_")]
+    + [(f"__{name}__", f"__{name}__") for name in ("and", "or", "xor", "lshift", "rshift", "invert", "eq")]
+    + [(f"__{name}__", f"__{name}__") for name in ("iand", "ior", "ixor", "ilshift", "irshift")]
+    + [(f"__{name}__", f"__{name}__") for name in ("bool", "float", "int", "index", "complex")]
+)
+_IN_PYTHON = (  # in torch
+    "backward dim_order is_shared istft lu norm register_hook register_post_accumulate_grad_hook reinforce split stft "
+    "storage unflatten unique unique_consecutive __rsub__ __rfloordiv__ __rmod__ __rpow__ __rmatmul__ __floordiv__ "
+    "__len__ __array__ __format__ __contains__ __reversed__"
+).split()
+
+
+def _refusing(name: str) -> Any:
+    """A method that says what was tried on a parameter without a shape."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name in _IN_PYTHON:
+            text = f"<function Tensor.{name} at {id(refuse):#x}>"
+        elif name == "__rtruediv__":
+            text = f"<function Tensor.__rdiv__ at {id(refuse):#x}>"
+        elif name in ("__pow__", "__ipow__"):
+            text = f"<function TensorBase.{'pow' if name == '__pow__' else 'pow_'} at {id(refuse):#x}>"
+        else:
+            kind = "slot wrapper" if name in ("__getitem__", "__setitem__") else "method"
+            text = f"<{kind} '{_OPERATORS.get(name, name)}' of 'torch._C.TensorBase' objects>"
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {text}. This error happens when you are using a "
+            f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using "
+            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions"
+        )
+
+    refuse.__name__ = name
+    return refuse
+
+
+for _name in dir(Tensor):
+    _special = _name in _OPERATORS or _name in _IN_PYTHON or _name.strip("_") in (
+        "getitem", "setitem", "rtruediv", "pow", "ipow"
+    )  # fmt: skip
+    _public = not _name.startswith("_") and callable(getattr(Tensor, _name)) and _name not in _ALLOWED
+    if _special or _public:
+        setattr(_Uninitialized, _name, _refusing("numel" if _name == "nelement" else _name))
+
+
 class UninitializedParameter(_Uninitialized, Parameter):
     """A parameter that gets its shape later (source: ``torch.nn.UninitializedParameter``)."""
 
