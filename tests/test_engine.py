@@ -743,3 +743,78 @@ def test_gradients_lie_in_memory_as_their_leaves() -> None:
     q.grad = None
     (q * torch.ones(3, 2)).sum().backward()
     assert q.grad.stride() == (1, 3)
+
+
+def test_grad_dtype_decides_what_accumulates():
+    x = torch.ones(2, requires_grad=True)
+    x.grad_dtype = torch.float64
+    seen = []
+    x.register_hook(lambda g: seen.append(g.dtype))
+    for _ in range(2):
+        x.sum().backward()
+    assert x.grad.tolist() == [2, 2] and x.grad.dtype is torch.float64 and seen == [torch.float64] * 2
+    with pytest.raises(RuntimeError, match="Cannot set grad_dtype to 'Half' because there is already a gradient"):
+        x.grad_dtype = torch.half
+    with pytest.raises(RuntimeError, match="'float' to a tensor with grad_dtype 'Double'"):
+        x.grad = torch.ones(2)
+    with pytest.raises(RuntimeError, match="can only be set on leaf tensors"):
+        (x * 2).grad_dtype = None
+    with pytest.raises(RuntimeError, match=r"must be a torch\.dtype or None, but got int"):
+        x.grad_dtype = 1
+
+
+def test_without_a_grad_dtype_gradients_stay_as_a_function_gives_them():
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, n, x, y):
+            return x * n + y
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, g.double(), g.double()
+
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    y.grad_dtype = None
+    Doubled.apply(2, x, y).sum().backward()
+    assert (x.grad.dtype, y.grad.dtype) == (torch.float32, torch.float64)
+
+
+def test_the_order_of_a_leafs_hooks():
+    log = []
+    x = torch.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda p: log.append("accumulated"))
+    x.register_hook(lambda g: log.append("tensor"))
+    node = x.view_as(x).grad_fn.next_functions[0][0]
+    node.register_hook(lambda gi, go: log.append("node"))
+    node.register_prehook(lambda g: log.append("before node"))
+    x.sum().backward()
+    assert log == ["tensor", "before node", "accumulated", "node"]
+    log.clear()
+    torch.autograd.grad(x.sum(), x)
+    assert log == ["tensor"]  # nothing accumulates
+
+
+@pytest.mark.parametrize(
+    ("register", "hook", "words"),
+    [
+        ("register_prehook", lambda g: (g[0], g[0]), r"incorrect number of values \(got 2, but expected 1\)"),
+        ("register_prehook", lambda g: (g[0][:1],), "has changed the size of value"),
+        ("register_hook", lambda gi, go: (gi[0][:1], None), "has changed the size of value"),
+        ("register_hook", lambda gi, go: (gi[0].double(), None), "has changed the type of value"),
+        ("register_hook", lambda gi, go: (gi[0], gi[0]), "can't replace a None gradient with a non-None value"),
+    ],
+)
+def test_what_node_hooks_return_is_checked(register, hook, words):
+    y = torch.ones(2, requires_grad=True) * 2
+    getattr(y.grad_fn, register)(hook)
+    with pytest.raises(RuntimeError, match=words):
+        y.sum().backward()
+
+
+def test_read_only_attributes_say_so():
+    x = torch.ones(2)
+    for name in ("grad_fn", "is_leaf", "is_cuda", "T", "retains_grad", "_version"):
+        with pytest.raises(
+            AttributeError, match=rf"attribute '{name}' of 'torch\._C\.TensorBase' objects is not writable"
+        ):
+            setattr(x, name, None)

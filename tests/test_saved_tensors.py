@@ -102,3 +102,37 @@ def test_changes_that_are_not_counted() -> None:
     assert y._version == 0
     z.sum().backward()
     assert x.grad.tolist() == [4, 8]
+
+
+def test_pack_hooks_are_not_recorded_and_get_indices_too():
+    seen = []
+    x = torch.ones(3, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(torch.is_grad_enabled()) or t * 1, lambda t: t):
+        y = x.exp()
+        z = y[torch.tensor([0, 1])]
+    assert seen == [False, False]
+    z.sum().backward()
+    assert torch.allclose(x.grad, torch.tensor([2.718281828, 2.718281828, 0.0]))
+
+
+def test_late_hooks_get_a_tensor_without_history():
+    x = torch.ones(3, requires_grad=True)
+    y = x * x
+    seen = []
+    y.grad_fn._raw_saved_self.register_hooks(lambda t: seen.append((t.requires_grad, t.tolist())) or t, lambda t: t)
+    assert seen == [(False, [1.0, 1.0, 1.0])]
+
+
+def test_a_pack_hook_that_changes_a_leaf_is_told_so():
+    x = torch.ones(3, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.add_(1), lambda t: t):
+        with pytest.raises(RuntimeError, match="A saved tensor pack hook is modifying its input in place"):
+            x * x
+
+
+def test_a_view_whose_base_changed_still_says_that_it_requires_grad():
+    y = torch.ones(4, requires_grad=True).clone()
+    part = y.chunk(2)[0]
+    y.mul_(2)
+    assert part.requires_grad
+    assert repr(part).endswith("grad_fn=<Invalid>)")

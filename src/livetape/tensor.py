@@ -27,7 +27,7 @@ from livetape._tape.tensor import (
     version_of,
     wrap,
 )
-from livetape._tape.views import needs_gradient, refresh_view
+from livetape._tape.views import is_stale, needs_gradient, refresh_view
 from livetape.device import device
 from livetape.hooks import RemovableHandle
 from livetape.layout import strided
@@ -64,6 +64,8 @@ class Tensor(Methods):
     @property
     def requires_grad(self) -> bool:
         """Whether gradients are recorded for this tensor."""
+        if self.base is not None and is_stale(self):
+            return True
         return needs_gradient(self)
 
     @requires_grad.setter
@@ -149,11 +151,12 @@ class Tensor(Methods):
             )
         if value is self:
             raise noted(RuntimeError("can't assign Variable as its own grad"))
-        if value.dtype is not self.dtype:
+        kind = self._grad_dtype()
+        if kind is not None and value.dtype is not kind:
             raise noted(
                 RuntimeError(
                     f"attempting to assign a gradient with dtype '{dtypes.C_NAME[value.dtype]}' to a tensor with grad_dtype "
-                    f"'{dtypes.SCALAR_TYPE[self.dtype]}'. The gradient must match the tensor's grad_dtype (defaults to the "
+                    f"'{dtypes.SCALAR_TYPE[kind]}'. The gradient must match the tensor's grad_dtype (defaults to the "
                     "tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any "
                     "dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
                     "systems that assume they match."
@@ -173,6 +176,43 @@ class Tensor(Methods):
         self._gradient = None
 
     _grad = grad
+
+    def _grad_dtype(self) -> Any:
+        """The dtype that gradients of this leaf have, None for any."""
+        kind = False if self.extras is None else self.extras.grad_dtype
+        return self.dtype if kind is False else kind
+
+    @property
+    def grad_dtype(self) -> Any:
+        """The dtype that ``.grad`` has, the leaf's own unless it is set; None takes gradients as they come.
+
+        >>> import livetape as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> x.grad_dtype = torch.float64
+        >>> x.sum().backward()
+        >>> x.grad
+        tensor([1., 1.], dtype=torch.float64)
+        """
+        if self.node is not None and self.recorded:
+            raise noted(RuntimeError("grad_dtype can only be accessed on leaf tensors."))
+        return self._grad_dtype()
+
+    @grad_dtype.setter
+    def grad_dtype(self, value: Any) -> None:
+        if value is not None and not isinstance(value, dtypes.dtype):
+            raise noted(RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}"))
+        if self.node is not None and self.recorded:
+            raise noted(RuntimeError("grad_dtype can only be set on leaf tensors."))
+        before = self._gradient
+        if value is not None and before is not None and before.dtype is not value:
+            raise noted(
+                RuntimeError(
+                    f"Cannot set grad_dtype to '{dtypes.SCALAR_TYPE[value]}' because there is already a gradient with dtype "
+                    f"'{dtypes.C_NAME[before.dtype]}'. Please clear the gradient (.grad = None) before changing grad_dtype, or "
+                    "ensure the new grad_dtype matches the existing gradient's dtype."
+                )
+            )
+        tensor_extras(self).grad_dtype = value
 
     @property
     def data(self) -> Tensor:
@@ -278,7 +318,6 @@ class Tensor(Methods):
     is_xla = is_ipu = is_maia = is_mtia = is_vulkan = False
     is_cpu = True
     names: Any = None
-    grad_dtype = property(lambda self: self.dtype)
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating point one (source: ``torch.Tensor.is_floating_point``)."""
@@ -581,6 +620,22 @@ def _fill_legacy(tensor: Any, args: tuple[Any, ...]) -> None:
     made = ops.legacy_tensor(*args)
     tensor.array, tensor.dtype = made.array, made.dtype
 
+
+def _read_only(name: str, found: Any) -> property:
+    """A property, or a constant, that refuses to be set with torch's words."""
+
+    def refuse(self: Any, value: Any = None) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+
+    read = found.fget if isinstance(found, property) else lambda self: found
+    return property(read, refuse, refuse, found.__doc__ if isinstance(found, property) else None)
+
+
+for _name, _found in list(vars(Tensor).items()):
+    if (isinstance(_found, property) and _found.fset is None) or (_name.startswith("is_") and isinstance(_found, bool)):
+        setattr(Tensor, _name, _read_only(_name, _found))
+for _name in ("T", "H", "mT", "mH"):
+    setattr(Tensor, _name, _read_only(_name, getattr(Tensor, _name)))
 
 factory.tensor = Tensor
 factory.legacy = _fill_legacy

@@ -410,29 +410,33 @@ class Task:
         grad = slot.grad
         exclusive = slot.owned
         extras: TensorExtras | None = leaf.extras
+        entering = self.accumulate and (not self.pruned or slot.captured is not None)
         if extras is not None:
+            if extras.grad_dtype and grad is not None and grad.dtype is not extras.grad_dtype:
+                grad = primitives.cast(grad, extras.grad_dtype)
+                exclusive = not grad.recorded
             if extras.hooks is not None and extras.hooks:
                 grad = run_tensor_hooks(extras.hooks, grad)
                 exclusive = False
-            if extras.node_pre_hooks is not None and extras.node_pre_hooks:
+            if entering and extras.node_pre_hooks is not None and extras.node_pre_hooks:
                 grad = run_pre_hooks(extras.node_pre_hooks, [grad])[0]
                 exclusive = False
         if slot.captured is not None:
             for _, place in slot.captured:
                 self.results[place] = grad
             exclusive = False
-        if self.accumulate and (not self.pruned or slot.captured is not None):
+        if entering:
             if grad is not None:
                 with accumulating:
                     accumulate_grad(leaf, grad, exclusive, self.create)
             if extras is not None:
-                if extras.node_hooks is not None and extras.node_hooks:
-                    run_node_hooks(extras.node_hooks, [], [grad])
                 if extras.accumulate_hooks is not None:
                     for hook in list(extras.accumulate_hooks.values()):
                         given = hook(leaf)
                         if given is not None and not isinstance(given, TensorBase):
                             raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
+                if extras.node_hooks is not None and extras.node_hooks:
+                    run_node_hooks(extras.node_hooks, [], [grad])
 
 
 def is_exclusive(
@@ -561,14 +565,20 @@ def accumulate_grad(leaf: TensorBase, grad: TensorBase, exclusive: bool, create:
     """Add a gradient to a leaf's .grad: in place, unless the graph of the gradient itself is being recorded."""
     if not leaf.recorded:
         return
-    if grad.dtype is not leaf.dtype:
-        grad = primitives.cast(grad, leaf.dtype)
+    extras: TensorExtras | None = leaf.extras
+    kind: Any = leaf.dtype
+    if extras is not None and extras.grad_dtype is not False:
+        kind = extras.grad_dtype
+    if kind is not None and grad.dtype is not kind:
+        grad = primitives.cast(grad, kind)
     if grad.array.shape != leaf.array.shape:
         raise shape_mismatch(leaf, grad)
     before = leaf._gradient
     if before is None:
         if create and type(leaf.array) is NDARRAY:
-            leaf._gradient = primitives.copy_(wrap(empty_like(leaf.array), leaf.dtype, leaf._size), grad)
+            leaf._gradient = primitives.copy_(
+                wrap(empty_like(leaf.array, grad.array.dtype), grad.dtype, leaf._size), grad
+            )
         elif create:
             leaf._gradient = primitives.clone(grad)
         elif exclusive and grad.array.flags.writeable and not grad.recorded and is_laid_out_as(grad.array, leaf.array):
@@ -578,6 +588,8 @@ def accumulate_grad(leaf: TensorBase, grad: TensorBase, exclusive: bool, create:
     elif create:
         leaf._gradient = primitives.add(before, grad)
     else:
+        if grad.dtype is not before.dtype:
+            grad = primitives.cast(grad, before.dtype)
         add_arrays(before.array, grad.array, out=before.array)
         counter_of(before).bump()
 

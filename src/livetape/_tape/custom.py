@@ -21,6 +21,7 @@ from livetape._tape.tensor import (
     make_view,
     node_extras,
     shape_of,
+    takes_any_dtype,
     version_of,
     wrap,
 )
@@ -213,7 +214,7 @@ class CustomNode(Node):
                     f"but expected shape compatible with {list(size)}"
                 )
             found = primitives.sum_to(found, size)
-        if found.dtype is not kind:
+        if found.dtype is not kind and not takes_any_dtype(self._edges[place]):
             found = primitives.cast(found, kind)
         return found
 

@@ -46,8 +46,28 @@ def run_pre_hooks(hooks: dict[int, Any], grads: list[TensorBase | None]) -> list
         if given is not None:
             if not isinstance(given, tuple):
                 raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
-            grads = list(given)
+            grads = checked_tuple(hook, grads, given)
     return grads
+
+
+def checked_tuple(hook: Any, before: list[TensorBase | None], given: tuple[Any, ...]) -> list[TensorBase | None]:
+    """A node's hook may replace gradients by others of the same types and sizes, or by None."""
+    if len(given) != len(before):
+        name = getattr(hook, "__name__", type(hook).__name__)
+        raise RuntimeError(
+            f"hook '{name}' has returned an incorrect number of values (got {len(given)}, but expected {len(before)})"
+        )
+    found: list[TensorBase | None] = []
+    for old, new in zip(before, given):
+        if new is None:
+            found.append(None)
+            continue
+        if not isinstance(new, TensorBase):
+            raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+        if old is None:
+            raise RuntimeError("can't replace a None gradient with a non-None value")
+        found.append(checked_replacement(hook, old, new))
+    return found
 
 
 def run_output_hooks(extras: NodeExtras, grads: list[TensorBase | None], entering: bool) -> bool:
@@ -85,12 +105,5 @@ def run_node_hooks(
         if given is not None:
             if not isinstance(given, tuple):
                 raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
-            replaced: list[Any] = list(given)
-            if len(replaced) != len(found):
-                name = getattr(hook, "__name__", type(hook).__name__)
-                raise RuntimeError(
-                    f"hook '{name}' has returned an incorrect number of values (got {len(replaced)}, but "
-                    f"expected {len(found)})"
-                )
-            found = replaced
+            found = checked_tuple(hook, found, given)
     return found

@@ -520,6 +520,10 @@ class Op:
                 continue
             if saved.kind == INPUT and isinstance(kept[position], TensorBase):
                 kept[position] = packed(hooks, kept[position], edge_of(kept[position]))
+            elif saved.kind == INPUT and isinstance(kept[position], (list, tuple)):
+                kept[position] = [
+                    packed(hooks, v, edge_of(v)) if isinstance(v, TensorBase) else v for v in kept[position]
+                ]
             elif saved.kind == RESULT:
                 result: TensorBase = results[saved.index]
                 kept[position] = packed(hooks, result, None)
@@ -641,6 +645,8 @@ class Op:
             if isinstance(value, Packed):
                 return connected(run_unpack_hook(value), value.edge)
             if isinstance(value, (list, tuple)):
+                if node._extras is not None and node._extras.packed:
+                    return [connected(run_unpack_hook(v), v.edge) if isinstance(v, Packed) else v for v in value]
                 then = 0 if node._versions is None else int(node._versions[position])
                 if versions_of(value) != then:
                     raise list_version_error(node, value, then)
@@ -672,7 +678,11 @@ class Op:
 
     def unpacking_once(self, node: Node, grads: list[TensorBase | None], wanted: list[bool]) -> list[TensorBase | None]:
         """`backward_of`, where several formulas that ask for the same name share one call of the unpack hook."""
-        kept: list[Packed] = [value for value in node._saved or () if isinstance(value, Packed)]
+        kept: list[Packed] = []
+        for saved in node._saved or ():
+            for value in saved if isinstance(saved, list) else (saved,):
+                if isinstance(value, Packed):
+                    kept.append(value)
         try:
             for value in kept:
                 value.remember = True

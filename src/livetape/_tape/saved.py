@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from mypy_extensions import i64, mypyc_attr
 
-from livetape._tape.modes import local, state
-from livetape._tape.tensor import Edge, Node, TensorBase, version_of, wrap
+from livetape._tape.modes import local, set_grad, state
+from livetape._tape.tensor import Edge, Node, TensorBase, counter_of, version_of, wrap
 
 # What a saved name stands for.
 PARAM: Final = 0  # an argument that is no tensor
@@ -94,12 +94,19 @@ class Packed:
         self.edge = edge  # what an edge to the saved input leads to: whatever the hooks return takes its place
 
 
-def packed(hooks: Any, tensor: TensorBase, edge: Any) -> Packed:
-    """A tensor as a pair of saved-tensor hooks keeps it."""
-    value = run_pack_hook(hooks[0], tensor)
+def packed(hooks: Any, tensor: TensorBase, edge: Any, late: bool = False) -> Packed:
+    """A tensor as a pair of saved-tensor hooks keeps it, which are given it without its history if they come late."""
+    value = run_pack_hook(hooks[0], apart(tensor) if late else tensor)
     if value is tensor and edge is None:  # a node must not own the tensor that owns it
         value = wrap(tensor.array, tensor.dtype, tensor._size)
     return Packed(hooks[1], value, edge)
+
+
+def apart(tensor: TensorBase) -> TensorBase:
+    """A saved tensor without its history, as hooks get it that are registered later."""
+    twin = wrap(tensor.array, tensor.dtype, tensor._size)
+    twin.version = counter_of(tensor)
+    return twin
 
 
 def connected(found: TensorBase, edge: Any) -> TensorBase:
@@ -144,14 +151,17 @@ relays: Final = RelayClass()
 
 
 def run_pack_hook(pack: Any, tensor: TensorBase) -> Any:
-    """What a saved-tensor hook makes of a tensor, which it must not change."""
+    """What a saved-tensor hook makes of a tensor, which it must not change. Nothing that it does is recorded."""
     before = version_of(tensor)
     state.hooking -= 1  # what the hook itself saves is not packed again
     hooks = local.saved_hooks
     local.saved_hooks = ()
+    recording = bool(local.grad)
+    set_grad(False)
     try:
         packed = pack(tensor)
     finally:
+        set_grad(recording)
         local.saved_hooks = hooks
         state.hooking += 1
     if version_of(tensor) != before:

@@ -219,6 +219,7 @@ class TensorExtras:
         "asked",
         "border",
         "cut",
+        "grad_dtype",
         "hooks",
         "name",
         "node_hooks",
@@ -233,6 +234,7 @@ class TensorExtras:
         self.node_pre_hooks: dict[int, Any] | None = None
         self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad object
         self.retains: bool = False
+        self.grad_dtype: Any = False  # of the gradient that accumulates; None: any, False: the tensor's own
         self.asked: bool = False  # whether requires_grad was set on this view itself
         self.name: str | None = None
         self.border: tuple[Any, ...] | None = None  # of a comparison's result: what was compared, see note_border
@@ -354,3 +356,11 @@ def tensor_extras(tensor: TensorBase) -> TensorExtras:
         tensor.extras = TensorExtras()
     extras: TensorExtras = tensor.extras
     return extras
+
+
+def takes_any_dtype(edge: Any) -> bool:
+    """Whether an edge leads to a leaf whose ``grad_dtype`` is None."""
+    if not isinstance(edge, TensorBase):
+        return False
+    extras: TensorExtras | None = edge.extras
+    return extras is not None and extras.grad_dtype is None

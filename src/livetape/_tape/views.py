@@ -161,6 +161,14 @@ def refresh_view(view: TensorBase) -> None:
     view.view_version = version
 
 
+def is_stale(view: TensorBase) -> bool:
+    """Whether a view's base was changed in a way that leaves the view without a history: it has none to ask for."""
+    base = view.base
+    if base is None or view.creation == DEFAULT or not base.recorded:
+        return False
+    return version_of(view) != view.view_version
+
+
 def rebase_error(view: TensorBase, indirect: bool) -> RuntimeError:
     """Why a view's base may not be changed through it."""
     node = view.node

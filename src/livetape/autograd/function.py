@@ -107,9 +107,9 @@ class FunctionCtx(GradNode, CustomNode):
             raise RuntimeError(HOOKS_TWICE)
         tensor = self._unpacked(kept)
         if isinstance(kept, SavedOutput):
-            self._kept[place] = PackedOutput(packed((pack, unpack), tensor, None), kept.output_nr)
+            self._kept[place] = PackedOutput(packed((pack, unpack), tensor, None, late=True), kept.output_nr)
         elif kept is not None:
-            self._kept[place] = packed((pack, unpack), tensor, edge_of(tensor))
+            self._kept[place] = packed((pack, unpack), tensor, edge_of(tensor), late=True)
 
 
 class _FunctionMeta(type):

@@ -24,7 +24,8 @@ class GradNode(Node):
 
     def name(self) -> str:
         """The name of the operation that this node reverses."""
-        return type(self).__name__
+        name = type(self).__name__
+        return "torch::autograd::NotImplemented" if name == "NotImplemented" else name
 
     def __call__(self, *grads: Any, **keywords: Any) -> Any:
         """The gradients of the inputs for those of the outputs, as the formulas give them; no hook is called."""
@@ -114,7 +115,7 @@ class GradNode(Node):
         tensor = row.unpack(self, place)
         edge = edge_of(tensor) if row.saved[place].kind == INPUT else None
         kept = list(self._saved)
-        kept[place] = packed((pack, unpack), tensor, edge)
+        kept[place] = packed((pack, unpack), tensor, edge, late=True)
         self._saved = tuple(kept)
         node_extras(self).packed = True
 
