@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import weakref
 from collections import OrderedDict
 
 import pytest
@@ -510,3 +511,68 @@ def test_names_are_loaded_on_use():
     assert set(nn.modules.__all__) <= set(dir(nn)) and nn.LSTM is nn.modules.rnn.LSTM
     with pytest.raises(AttributeError, match=r"module 'torch\.nn' has no attribute 'Lnear'"):
         nn.Lnear  # noqa: B018
+
+
+# ---------------------------------------------------------------- conversion
+
+
+def test_tensors_swap_what_they_are():
+    a, b = torch.ones(2, requires_grad=True), nn.Parameter(torch.zeros(3))
+    a.tag, a.grad = "a", torch.full((2,), 5.0)
+    torch.utils.swap_tensors(a, b)
+    assert type(a) is nn.Parameter and a.tolist() == [0, 0, 0] and a.grad is None and not hasattr(a, "tag")
+    assert type(b) is torch.Tensor and b.tolist() == [1, 1] and b.grad.tolist() == [5, 5] and b.tag == "a"
+    a.sum().backward()
+    assert a.grad.tolist() == [1, 1, 1]
+    watched = weakref.ref(a)
+    with pytest.raises(RuntimeError, match=r"^Cannot swap t1 because it has weakref associated with it$"):
+        torch.utils.swap_tensors(a, b)
+    assert watched() is a
+
+
+def test_conversions_can_swap_parameters():
+    linear = nn.Linear(2, 2)
+    weight = linear.weight
+    linear(torch.ones(1, 2)).sum().backward()
+    grad = weight.grad
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        assert linear.double().weight is weight and weight.dtype is weight.grad.dtype is torch.float64
+        assert weight.grad is grad and weight.requires_grad
+        linear.load_state_dict({"weight": torch.ones(2, 2), "bias": torch.zeros(2)})
+        assert linear.weight is weight and weight.dtype is torch.float64 and weight.tolist() == [[1, 1], [1, 1]]
+        linear.load_state_dict({"weight": torch.ones(2, 2), "bias": torch.zeros(2)}, assign=True)
+        assert linear.weight is weight and weight.dtype is torch.float32 and type(weight) is nn.Parameter
+
+        class Own(nn.Parameter):
+            def module_load(self, other, assign=False):
+                return other
+
+        linear.weight = Own(torch.zeros(2, 2))
+        with pytest.raises(
+            RuntimeError,
+            match=r'While swapping the parameter named "weight", whose dimensions in the model are torch.Size\(\[2, 2\]\) '
+            r"and whose dimensions in the checkpoint are torch.Size\(\[2, 2\]\), an exception occurred : \('module_load "
+            r"returned one of self or other, please .detach\(\) the result",
+        ):
+            linear.load_state_dict({"weight": torch.ones(2, 2), "bias": torch.zeros(2)})
+        watched = weakref.ref(linear.bias)
+        with pytest.raises(RuntimeError, match=r"^_apply\(\): Couldn't swap Linear.bias$"):
+            linear.half()
+        assert watched() is linear.bias
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+
+
+def test_conversions_can_put_in_new_parameters():
+    linear = nn.Linear(2, 2)
+    linear(torch.ones(1, 2)).sum().backward()
+    weight = linear.weight
+    torch.__future__.set_overwrite_module_params_on_conversion(True)
+    try:
+        assert linear.double().weight is not weight and weight.dtype is torch.float32
+        assert linear.weight.grad.dtype is torch.float64 and linear.weight.grad.tolist() == [[1, 1], [1, 1]]
+    finally:
+        torch.__future__.set_overwrite_module_params_on_conversion(False)
+    weight = linear.weight
+    assert linear.float().weight is weight

@@ -111,6 +111,7 @@ buffers.start()
 
 # Loaded when first used, so that importing livetape is quick: packages, and single names from them.
 _PACKAGES = {
+    "__future__",
     "accelerator",
     "amp",
     "backends",

@@ -570,6 +570,10 @@ class Tensor(Methods):
         twin.node, twin.output_nr, twin.recorded = view.node, view.output_nr, view.recorded
         return twin
 
+    def module_load(self, other: Any, assign: bool = False) -> Any:
+        """What ``Module.load_state_dict`` swaps in for this tensor, if it swaps (source: ``Tensor.module_load``)."""
+        return other.detach() if assign else self.copy_(other).detach()
+
     __torch_function__ = None
 
 

@@ -6,6 +6,8 @@ import importlib
 import importlib.util
 from typing import Any
 
+from livetape.swapping import swap_tensors as swap_tensors
+
 
 def set_module(obj: Any, mod: str) -> None:
     """Set the module that an object says it is of."""

@@ -9,9 +9,11 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from livetape import __future__ as conversion
 from livetape.autograd.grad_mode import no_grad
 from livetape.hooks import RemovableHandle
 from livetape.nn.parameter import Parameter, is_lazy
+from livetape.swapping import swap_tensors
 from livetape.tensor import Tensor
 
 EXTRA_STATE = "_extra_state"
@@ -61,6 +63,22 @@ class _WrappedHook:
             if state["module"] is None:
                 raise RuntimeError("You are trying to revive the hook of a dead Module!")
             self.module = weakref.ref(state["module"])
+
+
+def _swap_in(value: Any, loaded: Any, assign: bool) -> None:
+    """Make a parameter or buffer what ``module_load`` makes of what is loaded."""
+    found = value.module_load(loaded, assign=assign)
+    if found is loaded or found is value:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in "
+            "module_load"
+        )
+    if isinstance(value, Parameter):
+        if isinstance(found, Parameter):
+            found.requires_grad_(value.requires_grad)
+        else:
+            found = Parameter(found, requires_grad=value.requires_grad)
+    swap_tensors(value, found)
 
 
 class StateMethods:
@@ -241,9 +259,12 @@ class StateMethods:
                 "place?)",
                 stacklevel=2,
             )
+        swap = conversion.get_swap_module_params_on_conversion()
         try:
             with no_grad():
-                if assign:
+                if swap:
+                    _swap_in(value, loaded, assign)
+                elif assign:
                     if isinstance(value, Parameter):
                         if isinstance(loaded, Parameter):
                             loaded.requires_grad_(value.requires_grad)
@@ -254,7 +275,7 @@ class StateMethods:
                     value.copy_(loaded)
         except Exception as error:
             error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model are '
                 f"{value.size()} and whose dimensions in the checkpoint are {loaded.size()}, "
                 f"an exception occurred : {error.args}."
             )

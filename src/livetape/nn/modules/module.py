@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from livetape import __future__ as conversion
 from livetape import dtypes
 from livetape.autograd.grad_mode import no_grad
 from livetape.nn.modules._hooks import (
@@ -28,6 +29,7 @@ from livetape.nn.modules._members import MemberMethods
 from livetape.nn.modules._names import typename
 from livetape.nn.modules._state import StateMethods, _IncompatibleKeys, _WrappedHook
 from livetape.nn.parameter import Buffer, Parameter
+from livetape.swapping import swap_tensors
 from livetape.tensor import Tensor
 
 __all__ = [
@@ -359,12 +361,24 @@ class Module(HookMethods, StateMethods, MemberMethods):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for param in self._parameters.values():
+        swap = conversion.get_swap_module_params_on_conversion()
+        overwrite = not swap and conversion.get_overwrite_module_params_on_conversion()
+        for name, param in self._parameters.items():
             if param is None:
                 continue
             with no_grad():
                 applied = fn(param)
-            param.data = applied
+            if overwrite:
+                grad = param.grad
+                self._parameters[name] = fresh = Parameter(applied, param.requires_grad)
+                if grad is not None:
+                    with no_grad():
+                        fresh.grad = fn(grad).requires_grad_(grad.requires_grad)
+                continue
+            if swap:
+                self._swap(name, param, Parameter(applied, requires_grad=param.requires_grad))
+            else:
+                param.data = applied
             grad = param.grad
             if grad is not None:
                 with no_grad():
@@ -375,6 +389,16 @@ class Module(HookMethods, StateMethods, MemberMethods):
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _swap(self, name: str, param: Any, applied: Any) -> None:
+        grad = param.grad
+        try:
+            param.grad = None
+            swap_tensors(param, applied)
+        except RuntimeError as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
+        finally:
+            param._gradient = grad  # of the old type, until it is converted as well
 
     def apply(self, fn: Callable[[Module], Any]) -> Any:
         """Call ``fn`` on every module below, then on this one."""
