@@ -3,7 +3,7 @@
     python benchmarks/limits.py THREADS
 
 ``peak`` is the speed of large float32 matrix products; ``bandwidth`` the best of a copy, a sum of two arrays (also in
-place) and a reduction, in three sizes (in a core's own cache, in the shared one, in memory); ``calls`` the seconds that
+place) and a reduction, in a core's own cache, in the shared one and in memory; ``calls`` the seconds that
 the smallest kernels take on small arrays: NumPy's own, or the C++ functions where they were built.
 """
 
@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ import livetape
 from livetape.kernels import activation, elements, loss, reductions, small, softmax
 from livetape.optim import _kernels as steps
 
-SIZES = (1 << 18, 1 << 23, 1 << 26)  # bytes in all: 256 kB, 8 MB, 64 MB
+CACHES = "/sys/devices/system/cpu/cpu0/cache/index{}/size"
+USUAL = {2: 1 << 19, 3: 1 << 25}  # where the system does not say
 PRODUCTS = (512, 1024)
 
 
@@ -46,6 +48,19 @@ def peak(now: Callable[[], float]) -> float:
         seconds = fastest(lambda: np.matmul(a, b, out=out), 1, now, 1.0)  # noqa: B023
         found = max(found, 2 * n**3 / seconds)
     return found
+
+
+def cache_size(level: int) -> int:
+    try:
+        return int(Path(CACHES.format(level)).read_text().strip().removesuffix("K")) << 10
+    except (ValueError, OSError):
+        return USUAL[level]
+
+
+def levels() -> list[tuple[int, int]]:
+    """The bytes from which on each kind of memory is used, and a size at which to measure it."""
+    own, shared = (cache_size(level) for level in USUAL)
+    return [(0, own // 2), (own, shared // 4), (shared, 3 * shared)]
 
 
 def bandwidth(size: int, now: Callable[[], float]) -> float:
@@ -97,7 +112,7 @@ def measure(threads: int) -> Limits:
     now = clock(threads)
     loop = fastest(lambda: None, 500, now, 0.1)
     calls = {name: max(0.0, fastest(call, 500, now, 0.1) - loop) for name, call in small_calls().items()}
-    return Limits(peak(now), [(size, bandwidth(size, now)) for size in SIZES], calls)
+    return Limits(peak(now), [(start, bandwidth(size, now)) for start, size in levels()], calls)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,10 @@ def measured_limits(threads: int) -> Limits:
 
 def print_limits(limits: Limits) -> None:
     print(f"matrix products: {limits.peak / 1e9:.0f} GFLOP/s")
-    print("memory:", ", ".join(f"{speed / 1e9:.0f} GB/s for {shown(size, 'B')}" for size, speed in limits.bandwidth))
+    speeds = [
+        f"{speed / 1e9:.0f} GB/s" + f" from {shown(start, 'B')}" * bool(start) for start, speed in limits.bandwidth
+    ]
+    print("memory:", ", ".join(speeds))
     print("calls:", ", ".join(f"{name} {shown(seconds)}" for name, seconds in limits.calls.items()), end="\n\n")
 
 

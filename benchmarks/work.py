@@ -34,16 +34,15 @@ class Work:
 
 @dataclass(frozen=True)
 class Limits:
-    """The machine: operations a second, bytes a second by the size of what is moved, and seconds a call."""
+    """The machine: operations a second, bytes a second from a size on of what is moved, and seconds a call."""
 
     peak: float
     bandwidth: list[tuple[float, float]]
     calls: Mapping[str, float]
 
     def speed(self, size: float) -> float:
-        """The bandwidth for so many bytes: that of the largest measured size not above them."""
-        smaller = [speed for measured, speed in self.bandwidth if measured <= size]
-        return smaller[-1] if smaller else self.bandwidth[0][1]
+        """The bandwidth for so many bytes."""
+        return [speed for start, speed in self.bandwidth if start <= size][-1]
 
 
 def floor(work: Work, limits: Limits) -> tuple[float, str]:

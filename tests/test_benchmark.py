@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -88,8 +89,8 @@ def test_floor(benchmarks):
     work = benchmarks("work")
     both = work.Work(8, 4, {"add": 1}) + work.Work(2, 6, {"add": 2, "sum": 1}) * 2
     assert both == work.Work(12, 16, {"add": 5, "sum": 2})
-    limits = work.Limits(10.0, [(100, 20.0), (1000, 5.0)], {"add": 2.0, "sum": 1.0})
-    assert [limits.speed(size) for size in (1, 100, 999, 1000, 9999)] == [20.0, 20.0, 20.0, 5.0, 5.0]
+    limits = work.Limits(10.0, [(0, 20.0), (1000, 5.0)], {"add": 2.0, "sum": 1.0})
+    assert [limits.speed(size) for size in (0, 999, 1000, 9999)] == [20.0, 20.0, 5.0, 5.0]
     assert work.floor(work.Work(30, 40), limits) == (3.0, "operations")  # memory's 2 s are hidden behind 3
     assert work.floor(work.Work(30, 2000), limits) == (400.0, "memory")
     assert work.floor(work.Work(10, 0, {"add": 1, "sum": 1}), limits) == (1.0 + 3.0, "calls")
@@ -107,6 +108,8 @@ def test_rows(benchmarks):
     known = limits.small_calls()
     for call in known.values():
         call()
+    assert sorted(limits.levels()) == limits.levels() and limits.cache_size(2) > 1000
+    assert limits.fastest(lambda: None, 10, time.perf_counter, 0.001) > 0
     for row in rows.values():
         work = row.work
         assert work.flops + work.bytes + sum(work.calls.values()) > 0 and work.calls.keys() <= known.keys()
@@ -135,13 +138,15 @@ def test_worker(benchmarks):
 
 def test_table(benchmarks, monkeypatch, capsys):
     run, work = benchmarks("run"), benchmarks("work")
-    monkeypatch.setattr(run, "measured_limits", lambda threads: work.Limits(1e9, [(1e5, 1e9)], {"relu": 1e-9}))
+    monkeypatch.setattr(
+        run, "measured_limits", lambda threads: work.Limits(1e9, [(0, 1e9), (1e5, 2e9)], {"relu": 1e-9})
+    )
     arguments = ["run.py", "--rounds", "1", "--torch-python", sys.executable, "4x4: relu(a)"]
     monkeypatch.setattr(sys, "argv", arguments)
     monkeypatch.setattr(run, "Worker", Fake)
     run.main()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:3] == ["matrix products: 1 GFLOP/s", "memory: 1 GB/s for 100 kB", "calls: relu 1.00 ns"]
+    assert lines[:3] == ["matrix products: 1 GFLOP/s", "memory: 1 GB/s, 2 GB/s from 100 kB", "calls: relu 1.00 ns"]
     assert [line.split() for line in lines[4:]] == [
         ["operation", "overhead", "torch", "livetape", "ratio", "floor", "x", "floor", "bound", "by"],
         ["4x4:", "relu(a)", "3.00", "µs", "1.50", "µs", "2.00", "1.00", "ns", "1500.00", "calls"],
