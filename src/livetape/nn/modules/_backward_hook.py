@@ -121,7 +121,8 @@ class BackwardHook:
                 )
             grads = replaced
         self.grad_outputs = None
-        return tuple(grads[i] for i in self.input_tensors_index)
+        shown = {i for i, _, _ in self.unwanted}  # to the hooks only
+        return tuple(None if i in shown else grads[i] for i in self.input_tensors_index)
 
 
 def _spread(index: Sequence[int], values: Sequence[Any], count: int) -> tuple[Any, ...]:
