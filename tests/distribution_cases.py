@@ -73,7 +73,7 @@ MADE = {
     "MultivariateNormal-covariance": "D.MultivariateNormal(m, L @ L.mT)",
     "MultivariateNormal-precision": "D.MultivariateNormal(m, precision_matrix=L @ L.mT)",
     "MultivariateNormal-batch": "D.MultivariateNormal(m, scale_tril=torch.stack([L, 2 * L]))",
-    "NegativeBinomial-probs": "D.NegativeBinomial(torch.tensor([2., 0.5, 9.], dtype=F), k)",
+    "NegativeBinomial-probs": "D.NegativeBinomial(torch.tensor([2., 0.5, 8.5], dtype=F), k)",
     "NegativeBinomial-logits": "D.NegativeBinomial(3, logits=m)",
     "Normal": "D.Normal(n, r)",
     "Normal-numbers": "D.Normal(0.5, 2)",

@@ -51,8 +51,6 @@ def agree(found: Any, wanted: Any, digits: float) -> None:
 @pytest.mark.parametrize("key", GROUPS, ids=lambda key: key[:80] or "alone")
 def test_as_torch(key: str) -> None:
     for case in GROUPS[key]:
-        if case["program"][-1] == "d.mode" and "NegativeBinomial" in key:
-            continue  # the floor of numbers that are whole but for rounding
         single = case.get("single", False)
         found = run(torch, D, case["program"], single)
         try:
