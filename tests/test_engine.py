@@ -818,3 +818,32 @@ def test_read_only_attributes_say_so():
             AttributeError, match=rf"attribute '{name}' of 'torch\._C\.TensorBase' objects is not writable"
         ):
             setattr(x, name, None)
+
+
+def test_gradients_to_start_with_take_the_dtype_of_the_output():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    for g in (torch.ones(3).double(), torch.ones(3, dtype=torch.long)):
+        (found,) = torch.autograd.grad(y, x, g, retain_graph=True)
+        assert found.dtype is torch.float32 and found.tolist() == [2, 2, 2]
+
+
+def test_gradients_to_start_with_are_checked_in_torchs_words():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    edge = torch.autograd.graph.get_gradient_edge(y)
+    ones = torch.ones(3)
+    for call, error, words in [
+        (lambda: torch.autograd.backward(y, ["a"]), TypeError, "gradients can be either Tensors or None, but got str"),
+        (lambda: torch.autograd.backward([3]), AssertionError, r"Expected output to be a torch\.Tensor"),
+        (lambda: torch.autograd.grad((y, y), x, (ones,)), RuntimeError, "got 2 tensors and 1 gradients"),
+        (lambda: torch.autograd.grad(edge, x, torch.ones(4)), RuntimeError, r"has a shape of torch\.Size\(\[4\]\)"),
+        (
+            lambda: torch.autograd.grad(edge, x, torch.ones(2, 4), is_grads_batched=True),
+            RuntimeError,
+            "Batched grads are not supported with GradientEdge",
+        ),
+    ]:
+        with pytest.raises(error, match=words):
+            call()
+    assert torch.autograd.grad(y, x, (ones, ones))[0].tolist() == [2, 2, 2]  # the rest is not looked at

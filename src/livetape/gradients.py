@@ -15,6 +15,7 @@ from livetape._tape.lines import cut_of
 from livetape._tape.tensor import Edge, TensorBase, shape_of, wrap
 from livetape._tape.views import edge_of, needs_gradient
 from livetape.ops import used as used  # what a walk needs of the operations
+from livetape.ops.basics import cast
 from livetape.size import size_of
 
 
@@ -26,41 +27,55 @@ class GradientEdge(namedtuple("GradientEdge", ("node", "output_nr", "ownership_t
 
 
 def _root_grads(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any]:
-    """The gradients to start with: those given, or ones for scalars."""
+    """The gradients to start with, of the outputs' dtypes: those given, or ones for scalars."""
     found: list[Any] = []
     for i, (output, grad) in enumerate(zip(outputs, given)):
+        if isinstance(output, GradientEdge):
+            size, kind = output._shape, output._kind
+        elif isinstance(output, TensorBase):
+            size, kind = shape_of(output), output.dtype
+        else:
+            raise noted(AssertionError("Expected output to be a torch.Tensor"))
         if isinstance(grad, TensorBase):
-            if shape_of(grad) != shape_of(output):
-                raise noted(
-                    RuntimeError(
-                        f"Mismatch in shape: grad_output[{i}] has a shape of {shape_of(grad)!r} and "
-                        f"output[{i}] has a shape of {shape_of(output)!r}."
-                    )
-                )
-            if grad.dtype.is_complex != output.dtype.is_complex:
-                raise noted(
-                    RuntimeError(
-                        "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                        f"dtype: grad_output[{i}] has a dtype of {grad.dtype!r} and output[{i}] has a dtype of {output.dtype!r}."
-                    )
-                )
+            if size is not None:
+                _check_root_grad(i, grad, size, kind)
+                if grad.dtype is not kind:
+                    grad = cast(grad, kind)
             found.append(grad)
         elif grad is None:
-            if needs_gradient(output):
-                if output.array.size != 1:
-                    raise noted(RuntimeError("grad can be implicitly created only for scalar outputs"))
-                if not output.dtype.is_floating_point:
-                    raise noted(
-                        RuntimeError(
-                            f"grad can be implicitly created only for real scalar outputs but got {output.dtype!r}"
-                        )
-                    )
-                found.append(wrap(np.ones(shape_of(output), output.dtype.np), output.dtype, output._size))
-            else:
+            if isinstance(output, TensorBase) and not needs_gradient(output):
                 found.append(None)
+                continue
+            if size is None or size.numel() != 1:
+                raise noted(RuntimeError("grad can be implicitly created only for scalar outputs"))
+            if not kind.is_floating_point:
+                raise noted(
+                    RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {kind!r}")
+                )
+            found.append(wrap(np.ones(size, kind.np), kind, size))
         else:
-            raise noted(TypeError("gradients can be either Tensors, Numbers, or None, but got " + type(grad).__name__))
+            raise noted(TypeError("gradients can be either Tensors or None, but got " + type(grad).__name__))
+    if len(given) < len(outputs):  # of more than there are outputs the rest is not looked at, as in torch
+        raise noted(RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients"))
     return found
+
+
+def _check_root_grad(i: int, grad: Any, size: Any, kind: Any) -> None:
+    """Raise torch's error for a gradient that does not fit output ``i``."""
+    if shape_of(grad) != size:
+        raise noted(
+            RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {shape_of(grad)!r} and "
+                f"output[{i}] has a shape of {size!r}."
+            )
+        )
+    if grad.dtype.is_complex != kind.is_complex:
+        raise noted(
+            RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: grad_output[{i}] has a dtype of {grad.dtype!r} and output[{i}] has a dtype of {kind!r}."
+            )
+        )
 
 
 _CYCLE = (
@@ -149,10 +164,8 @@ def backward(
     if targets is not None and len(targets) == 0:
         raise noted(RuntimeError("`inputs` argument to `backward()` cannot be empty."))
     given = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
-    if len(given) != len(outputs):
-        raise noted(RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients"))
+    grads = _root_grads(outputs, given)
     edges = [_edge(t) for t in outputs]
-    grads = _root_grads_of(outputs, given)
     if None in edges:
         _roots(outputs)
     wanted = None
@@ -170,21 +183,6 @@ def backward(
         _warned.add("cycle")
         warnings.warn(_CYCLE, UserWarning, stacklevel=3)
     run_backward(edges, grads, keep, bool(create_graph), wanted, True)
-
-
-def _root_grads_of(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[Any]:
-    if any(isinstance(o, GradientEdge) for o in outputs):
-        found = list(given)
-        for i, (output, grad) in enumerate(zip(outputs, given)):
-            if not isinstance(output, GradientEdge):
-                found[i] = _root_grads((output,), (grad,))[0]
-            elif grad is None:
-                size, kind = output._shape, output._kind
-                if size is None or size.numel() != 1:
-                    raise noted(RuntimeError("grad can be implicitly created only for scalar outputs"))
-                found[i] = wrap(np.ones(size, kind.np), kind, size)
-        return found
-    return _root_grads(outputs, given)
 
 
 def grad(
@@ -224,13 +222,11 @@ def grad(
     if not ins:
         raise noted(RuntimeError("`inputs` argument to `grad()` cannot be empty."))
     given = (None,) * len(outs) if grad_outputs is None else _as_tuple(grad_outputs)
-    if len(given) != len(outs):
-        raise noted(RuntimeError(f"got {len(outs)} tensors and {len(given)} gradients"))
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if is_grads_batched:
         return _batched(outs, ins, given, keep, create_graph, allow, materialize_grads)
+    grads = _root_grads(outs, given)
     edges = [_edge(o) for o in outs]
-    grads = _root_grads_of(outs, given)
     if None in edges:
         _roots(outs)
     wanted = []
@@ -265,7 +261,11 @@ def _batched(
 ) -> tuple[Any, ...]:
     """One walk, with batches for gradients: ``given`` stacks them in its first dimension."""
     for i, (output, g) in enumerate(zip(outs, given)):
-        if not isinstance(g, TensorBase) or isinstance(output, GradientEdge):
+        if not isinstance(g, TensorBase):
+            continue
+        if isinstance(output, GradientEdge):
+            if output._shape is not None and tuple(g.array.shape[1:]) != output._shape:
+                raise noted(RuntimeError("Batched grads are not supported with GradientEdge"))
             continue
         if g.array.ndim == 0 or g.array.shape[1:] != output.array.shape:
             raise noted(
@@ -277,15 +277,15 @@ def _batched(
                     "consider using vmap."
                 )
             )
-    given = [_root_grads_of((o,), (None,))[0] if g is None else g for o, g in zip(outs, given)]
+    given = [_root_grads((o,), (None,))[0] if g is None else g for o, g in zip(outs, given)]
     known: list[Any] = []  # which of the results there are
 
-    def walk(*seeds: Any) -> tuple[Any, ...]:
+    def vjp(*seeds: Any) -> tuple[Any, ...]:
         found = grad(outs, ins, seeds, keep, create_graph, True, allow)
         known[:] = [g is not None for g in found]
         return tuple([g for g in found if g is not None])
 
     vmap = importlib.import_module("livetape.func").vmap  # it lies above, and is loaded when it is needed
-    results = iter(vmap(walk, tuple([None if g is None else 0 for g in given]))(*given))
+    results = iter(vmap(vjp, 0)(*given))
     found = [next(results) if there else None for there in known]
     return tuple(_materialized(found, ins, create_graph) if materialize else found)
