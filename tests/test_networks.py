@@ -121,3 +121,70 @@ def test_linear_cross_entropy_again() -> None:
         assert torch.allclose(weight.grad[0], torch.full((4,), expected * -2 / 9))
     with pytest.raises(ValueError, match="give different chunk sizes"):
         loss(batch_chunk_size=3, chunking_method="aspect_ratio:4")
+
+
+# ---------------------------------------------------------------- convolutions of tensors that do not go together
+_MKLDNN = "Input type (torch.FloatTensor) and {0} type ({1}) should be the same or input should be a MKLDNN tensor and "
+TYPES = [  # input, weight, bias; transposed; torch's words
+    ("float64", "float32", "float32", False, "Input type (double) and bias type (float) should be the same"),
+    ("float64", "float32", None, False, "expected scalar type Double but found Float"),
+    ("float32", "bfloat16", None, False, _MKLDNN.format("weight", "CPUBFloat16Type") + "weight is a dense tensor"),
+    ("float32", "float32", "float64", True, _MKLDNN.format("bias", "torch.DoubleTensor") + "bias is a dense tensor"),
+    (
+        "complex64",
+        "float32",
+        None,
+        False,
+        "Input type (CPUComplexFloatType) and weight type (torch.FloatTensor) should be the same",
+    ),
+    ("float16", "float32", "float32", True, "expected scalar type Half but found Float"),
+    ("int64", "int64", "float32", True, "result type Float can't be cast to the desired output type Long"),
+    ("int32", "int32", None, True, "\"slow_conv_transpose2d_out_cpu\" not implemented for 'Int'"),
+]
+
+
+@pytest.mark.parametrize("case", TYPES)
+def test_types_that_convolutions_refuse(case: Any) -> None:
+    input, weight, bias, transposed, words = case
+    convolve = F.conv_transpose2d if transposed else F.conv2d
+    x = torch.ones(1, 3, 4, 4).to(getattr(torch, input))
+    w = torch.ones(3, 3, 2, 2).to(getattr(torch, weight))
+    with pytest.raises((RuntimeError, NotImplementedError)) as caught:
+        convolve(x, w, None if bias is None else torch.ones(3).to(getattr(torch, bias)))
+    assert str(caught.value) == words
+
+
+def test_transposed_convolutions_take_a_bias_of_another_type() -> None:
+    bias = torch.ones(3, requires_grad=True)
+    found = F.conv_transpose2d(torch.ones(1, 3, 4, 4).double(), torch.ones(3, 3, 2, 2).double(), bias)
+    assert found.dtype is torch.float64 and found[0, 0, 0, 0].item() == 4
+    found.sum().backward()
+    assert bias.grad.tolist() == [25, 25, 25]
+
+
+def test_what_modules_of_convolution_do_not_take() -> None:
+    with pytest.raises(TypeError) as caught:
+        torch.nn.Conv1d(1, 1, 1)([1.0])
+    form = (
+        "(Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1, {}, tuple of ints dilation = 1, "
+    )
+    why = (
+        "      didn't match because some of the arguments have invalid types: (!list of [float]!, !Parameter!, "
+        "!Parameter!, !tuple of (int,)!, !tuple of (int,)!, !tuple of (int,)!, !int!)\n"
+    )
+    assert str(caught.value) == (
+        "conv1d() received an invalid combination of arguments - got (list, Parameter, Parameter, tuple, tuple, tuple, "
+        f"int), but expected one of:\n * {form.format('tuple of ints padding = 0')}int groups = 1)\n{why}"
+        f" * {form.format('str padding = ' + chr(34) + 'valid' + chr(34))}int groups = 1)\n{why}"
+    )
+    with pytest.raises(
+        TypeError, match=r"^conv_transpose1d\(\): argument 'input' \(position 1\) must be Tensor, not None"
+    ):
+        torch.nn.ConvTranspose1d(1, 1, 1)(None)
+    for module, where in (
+        (torch.nn.Conv1d(1, 1, 1), "Conv1d"),
+        (torch.nn.ConvTranspose3d(1, 1, 1), "ConvTranspose3d"),
+        (torch.nn.ReflectionPad1d(1), "_ReflectionPadNd"),
+    ):
+        with pytest.raises(TypeError, match=rf"^{where}.forward\(\) missing 1 required positional argument: 'input'$"):
+            module()

@@ -144,7 +144,9 @@ def convolution(
         )
     )
     check_shapes(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    check_types(input, weight, bias)
+    check_types(input, weight, bias, transposed)
+    if bias is not None and bias.dtype is not input.dtype:
+        bias = bias.to(input.dtype)
     return CONVOLUTION.apply((input, weight, bias, stride, padding, dilation, transposed, output_padding, groups))
 
 

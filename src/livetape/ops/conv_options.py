@@ -6,20 +6,16 @@ from typing import Any
 
 from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
-from livetape.dtypes import SCALAR_TYPE, boolean
+from livetape.dtypes import FLOAT, SCALAR_TYPE, bfloat16, boolean, float32, int64
 from livetape.kernels.select import refuse
 from livetape.ops.autocasting import brought_together
-from livetape.ops.dims import as_int, is_integer, no_overload
+from livetape.ops.dims import as_int, is_integer
 
 _FORMS = (
     "(Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1, tuple of ints padding = 0, "
     "tuple of ints dilation = 1, int groups = 1)",
     '(Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1, str padding = "valid", '
     "tuple of ints dilation = 1, int groups = 1)",
-)
-_TRANSPOSED_FORM = (
-    "(Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1, tuple of ints padding "
-    "= 0, tuple of ints output_padding = 0, int groups = 1, tuple of ints dilation = 1)"
 )
 
 
@@ -58,6 +54,8 @@ def prepared(name: str, dims: int, input: Any, weight: Any, bias: Any, transpose
         if whole is None:
             raise noted(_no_form(name, input, weight, bias, transposed, numbers))
         found[key] = whole * dims if type(value) is int and key != "groups" else whole
+    if bias is not None and not transposed and not isinstance(numbers["padding"], str):
+        check_bias(input, bias)
     ndim = input.array.ndim
     if ndim not in (dims + 1, dims + 2):
         raise noted(
@@ -72,20 +70,42 @@ def prepared(name: str, dims: int, input: Any, weight: Any, bias: Any, transpose
 
 def _no_form(name: str, input: Any, weight: Any, bias: Any, transposed: bool, numbers: Any) -> TypeError:
     defaults = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0, "groups": 1}
-    kinds = [type(v).__name__ for v in (input, weight)]
-    if bias is not None:
-        kinds.append(type(bias).__name__)
-    kinds += [f"{key}={type(value).__name__}" for key, value in numbers.items() if value != defaults.get(key)]
-    forms = (_TRANSPOSED_FORM,) if transposed else _FORMS
-    lines = "".join([f" * {form}\n" for form in forms])
-    return (
-        TypeError(
-            f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected "
-            f"one of:\n{lines}"
-        )
-        if not transposed
-        else no_overload(name, [input, weight], *forms)
+    if transposed:  # there is one form, so torch names the argument
+        for position, (key, value) in enumerate((("input", input), ("weight", weight), ("bias", bias)), 1):
+            if not isinstance(value, TensorBase) and not (key == "bias" and value is None):
+                return TypeError(
+                    f"{name}(): argument '{key}' (position {position}) must be Tensor, not {type(value).__name__}"
+                )
+        for key, value in numbers.items():
+            if _tuple(value) is None:
+                kind = "int" if key == "groups" else "tuple of ints"
+                return TypeError(f"{name}(): argument '{key}' must be {kind}, not {type(value).__name__}")
+    given = [input, weight] if bias is None else [input, weight, bias]
+    kinds = [type(value).__name__ for value in given]
+    why = ""
+    if all(isinstance(numbers[key], (tuple, str)) for key in ("stride", "padding", "dilation")):  # as modules call
+        given = [input, weight, bias, *(numbers[key] for key in ("stride", "padding", "dilation", "groups"))]
+        kinds = [type(value).__name__ for value in given]
+        words = [_type_words(value) for value in given]
+        words = [w if w == "Tensor" and i < 2 else f"!{w}!" for i, w in enumerate(words)]
+        why = f"      didn't match because some of the arguments have invalid types: ({', '.join(words)})\n"
+    else:
+        kinds += [f"{key}={type(value).__name__}" for key, value in numbers.items() if value != defaults.get(key)]
+    lines = "".join([f" * {form}\n{why}" for form in _FORMS])
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:\n{lines}"
     )
+
+
+def _type_words(value: Any) -> str:
+    """A type as torch spells it where it says what did not match."""
+    name = type(value).__name__
+    if not isinstance(value, (tuple, list)):
+        return name
+    inner = ", ".join([type(element).__name__ for element in value])
+    if isinstance(value, tuple):
+        return f"tuple of ({inner}{',' if len(value) == 1 else ''})"
+    return f"list of [{inner}]"
 
 
 def check_shapes(
@@ -167,7 +187,11 @@ def other_dims(size: Any, kernel: Any) -> RuntimeError:
 
 
 def _type_name(tensor: Any) -> str:
-    return f"torch.{SCALAR_TYPE[tensor.dtype]}Tensor"
+    name = SCALAR_TYPE[tensor.dtype]
+    kind = tensor.dtype
+    if kind is boolean or kind is bfloat16 or kind.is_complex:
+        return f"CPU{name}Type"
+    return f"torch.{name}Tensor"
 
 
 _C_NAMES = {
@@ -177,33 +201,48 @@ _C_NAMES = {
     "bfloat16": "c10::BFloat16",
     "int64": "long int",
     "int32": "int",
+    "bool": "bool",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }
 
 
-def check_types(input: Any, weight: Any, bias: Any) -> None:
+_KERNELS = {
+    (1, False): "slow_conv2d_cpu",
+    (2, False): "slow_conv2d_cpu",
+    (3, False): "compute_columns3d",
+    (1, True): "slow_conv_transpose2d_out_cpu",
+    (2, True): "slow_conv_transpose2d_out_cpu",
+    (3, True): "slow_conv_transpose3d_out_cpu",
+}
+
+
+def check_types(input: Any, weight: Any, bias: Any, transposed: bool) -> None:
+    """The types go to different libraries, and each has its own words."""
     kind = input.dtype
-    if kind is boolean:
-        raise noted(refuse("slow_conv2d_cpu", kind.np))
-    if bias is not None and not brought_together(input, bias):
-        _refuse_bias(kind, bias)
-    if weight.dtype is not kind and not brought_together(input, weight):
-        if not (kind.is_floating_point or kind.is_complex):
-            raise noted(RuntimeError(f"expected scalar type {SCALAR_TYPE[kind]} but found {SCALAR_TYPE[weight.dtype]}"))
-        raise noted(
-            RuntimeError(
-                f"Input type ({_type_name(input)}) and weight type ({_type_name(weight)}) should be the "
-                "same or input should be a MKLDNN tensor and weight is a dense tensor"
+    if kind is boolean or (transposed and kind.category < FLOAT and kind is not int64):
+        raise noted(refuse(_KERNELS[input.array.ndim - 2, transposed], kind.np))
+    for what, other in (("weight", weight), ("bias", bias)):
+        if other is None or other.dtype is kind or brought_together(input, other):
+            continue
+        if kind is float32 or kind.is_complex:
+            text = f"Input type ({_type_name(input)}) and {what} type ({_type_name(other)}) should be the same"
+            if kind is float32:
+                text += f" or input should be a MKLDNN tensor and {what} is a dense tensor"
+            raise noted(RuntimeError(text))
+        if what == "weight":
+            raise noted(RuntimeError(f"expected scalar type {SCALAR_TYPE[kind]} but found {SCALAR_TYPE[other.dtype]}"))
+        if other.dtype.category > kind.category:
+            raise noted(
+                RuntimeError(
+                    f"result type {SCALAR_TYPE[other.dtype]} can't be cast to the desired output type "
+                    f"{SCALAR_TYPE[kind]}"
+                )
             )
-        )
 
 
-def _refuse_bias(kind: Any, bias: Any) -> None:
-    if bias.dtype is not kind:
-        raise noted(
-            RuntimeError(
-                f"Input type ({_C_NAMES.get(kind.name, kind.name)}) and bias type "
-                f"({_C_NAMES.get(bias.dtype.name, bias.dtype.name)}) should be the same"
-            )
-        )
+def check_bias(input: Any, bias: Any) -> None:
+    """Looked at before all else, unless the padding is a word or the convolution transposed."""
+    if bias.dtype is not input.dtype and not brought_together(input, bias):
+        names = [_C_NAMES.get(kind.name, kind.name) for kind in (input.dtype, bias.dtype)]
+        raise noted(RuntimeError(f"Input type ({names[0]}) and bias type ({names[1]}) should be the same"))

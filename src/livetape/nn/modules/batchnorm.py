@@ -7,6 +7,7 @@ from typing import Any
 from livetape import dtypes, ops
 from livetape.nn import functional as F
 from livetape.nn import init
+from livetape.nn.modules._names import own_forward
 from livetape.nn.modules.lazy import LazyModuleMixin
 from livetape.nn.modules.module import Module
 from livetape.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -241,6 +242,7 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
         _expect(input, 5)
 
 
+@own_forward
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation whose statistics span the processes of a group; here, of this process."""
 

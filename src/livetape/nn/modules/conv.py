@@ -8,6 +8,7 @@ from typing import Any
 from livetape import ops
 from livetape.nn import functional as F
 from livetape.nn import init
+from livetape.nn.modules._names import own_forward
 from livetape.nn.modules.lazy import LazyModuleMixin
 from livetape.nn.modules.module import Module
 from livetape.nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple
@@ -207,6 +208,7 @@ class _Conv(_ConvNd):
         return self._conv_forward(input, weight, bias)
 
 
+@own_forward
 class Conv1d(_Conv):
     """Convolution of (N, C_in, L) to (N, C_out, L_out) (source: ``torch.nn.Conv1d``)."""
 
@@ -214,6 +216,7 @@ class Conv1d(_Conv):
     _expand = staticmethod(_single)
 
 
+@own_forward
 class Conv2d(_Conv):
     """Convolution of (N, C_in, H, W) to (N, C_out, H_out, W_out) (source: ``torch.nn.Conv2d``)."""
 
@@ -221,6 +224,7 @@ class Conv2d(_Conv):
     _expand = staticmethod(_pair)
 
 
+@own_forward
 class Conv3d(_Conv):
     """Convolution of (N, C_in, D, H, W) to (N, C_out, D_out, H_out, W_out) (source: ``torch.nn.Conv3d``)."""
 
@@ -314,6 +318,7 @@ class _ConvTransposeNd(_ConvNd):
         )
 
 
+@own_forward
 class ConvTranspose1d(_ConvTransposeNd):
     """Transposed convolution of (N, C_in, L) (source: ``torch.nn.ConvTranspose1d``)."""
 
@@ -322,6 +327,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     _spatial = 1
 
 
+@own_forward
 class ConvTranspose2d(_ConvTransposeNd):
     """Transposed convolution of (N, C_in, H, W) (source: ``torch.nn.ConvTranspose2d``)."""
 
@@ -330,6 +336,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     _spatial = 2
 
 
+@own_forward
 class ConvTranspose3d(_ConvTransposeNd):
     """Transposed convolution of (N, C_in, D, H, W) (source: ``torch.nn.ConvTranspose3d``)."""
 
@@ -338,7 +345,7 @@ class ConvTranspose3d(_ConvTransposeNd):
     _spatial = 3
 
 
-class _LazyConv(LazyModuleMixin):
+class _LazyConvXdMixin(LazyModuleMixin):
     """Takes ``in_channels`` from the first input."""
 
     in_channels: int
@@ -392,37 +399,37 @@ class _LazyConv(LazyModuleMixin):
         self.reset_parameters()
 
 
-class LazyConv1d(_LazyConv, Conv1d):  # type: ignore[misc]
+class LazyConv1d(_LazyConvXdMixin, Conv1d):  # type: ignore[misc]
     """A Conv1d that takes ``in_channels`` from its first input."""
 
     cls_to_become = Conv1d
 
 
-class LazyConv2d(_LazyConv, Conv2d):  # type: ignore[misc]
+class LazyConv2d(_LazyConvXdMixin, Conv2d):  # type: ignore[misc]
     """A Conv2d that takes ``in_channels`` from its first input."""
 
     cls_to_become = Conv2d
 
 
-class LazyConv3d(_LazyConv, Conv3d):  # type: ignore[misc]
+class LazyConv3d(_LazyConvXdMixin, Conv3d):  # type: ignore[misc]
     """A Conv3d that takes ``in_channels`` from its first input."""
 
     cls_to_become = Conv3d
 
 
-class LazyConvTranspose1d(_LazyConv, ConvTranspose1d):  # type: ignore[misc]
+class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):  # type: ignore[misc]
     """A ConvTranspose1d that takes ``in_channels`` from its first input."""
 
     cls_to_become = ConvTranspose1d
 
 
-class LazyConvTranspose2d(_LazyConv, ConvTranspose2d):  # type: ignore[misc]
+class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):  # type: ignore[misc]
     """A ConvTranspose2d that takes ``in_channels`` from its first input."""
 
     cls_to_become = ConvTranspose2d
 
 
-class LazyConvTranspose3d(_LazyConv, ConvTranspose3d):  # type: ignore[misc]
+class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):  # type: ignore[misc]
     """A ConvTranspose3d that takes ``in_channels`` from its first input."""
 
     cls_to_become = ConvTranspose3d

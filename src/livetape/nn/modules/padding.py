@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from livetape.nn import functional as F
+from livetape.nn.modules._names import own_forward
 from livetape.nn.modules.module import Module
 from livetape.nn.modules.utils import _ntuple, _pair, _quadruple
 from livetape.tensor import Tensor
@@ -110,6 +111,7 @@ class ZeroPad3d(ConstantPad3d):
         return f"{self.padding}"
 
 
+@own_forward
 class _ReflectionPadNd(_PadNd):
     _mode = "reflect"
 
@@ -130,6 +132,7 @@ class ReflectionPad3d(_ReflectionPadNd):
     _expand = staticmethod(_sextuple)
 
 
+@own_forward
 class _ReplicationPadNd(_PadNd):
     _mode = "replicate"
 
