@@ -130,7 +130,15 @@ def test_reshaped(shape: tuple[int, ...]) -> None:
     fixed.flags.writeable = False
     asked = [(), (-1,), (0,), (6,), (3, 2), (3, -1), (-1, -1), (-2, 3), (2, 12), (0, -1), (24, 1, 1), (2**70,), (5, -1)]
     for sizes in asked:
-        for array in (x, fixed, x.T, x[..., None], x.astype(">f4"), np.asarray(x > 0), [*strange(x)][-1] if shape else x):
+        for array in (
+            x,
+            fixed,
+            x.T,
+            x[..., None],
+            x.astype(">f4"),
+            np.asarray(x > 0),
+            [*strange(x)][-1] if shape else x,
+        ):
             for given in (sizes, (sizes,), (list(sizes),), ([np.int64(n) for n in sizes if n < 2**60],)):
                 want, got = TWINS["reshaped"](array, given), native.reshaped(array, given)
                 assert (want is None) == (got is None), given
@@ -139,6 +147,31 @@ def test_reshaped(shape: tuple[int, ...]) -> None:
                     assert got.strides == want.strides or not want.size
                     assert got.base is want.base and got.flags.writeable == array.flags.writeable
                     np.testing.assert_array_equal(got, want)
+
+
+# ---------------------------------------------------------------- threads
+@pytest.mark.parametrize("shape", [(700, 300), (5000, 40), (3, 70_000), (4001, 3)])
+def test_rows_do_not_depend_on_the_number_of_threads(shape: tuple[int, ...]) -> None:
+    x, grad, weight = draw(shape, np.float32), draw(shape, np.float32, 1), draw(shape[1:], np.float32, 2)
+
+    def everything() -> list[np.ndarray]:
+        y, mean, rstd = native.layer_norm(x, shape[1:], weight, weight, 1e-5)
+        found = [y, mean, rstd, *native.layer_norm_backward(grad, x, shape[1:], mean, rstd, weight, [True] * 3)]
+        for name in ("softmax", "log_softmax"):
+            result = getattr(native, name)(x, 1)
+            found += [result, getattr(native, name + "_backward")(grad, result, 1)]
+        return found
+
+    before = native.get_num_threads()
+    try:
+        native.set_num_threads(1)
+        alone = everything()
+        native.set_num_threads(3)
+        for _ in range(3):
+            for one, other in zip(alone, everything()):
+                np.testing.assert_array_equal(one, other)
+    finally:
+        native.set_num_threads(before)
 
 
 # ---------------------------------------------------------------- softmax

@@ -16,7 +16,7 @@ struct LoopsOf {
     void (*log_softmax_backward)(const T* grad, const T* result, T* out, Size rows, Size columns);
     // weight and bias may be null
     void (*layer_norm)(const T* x, const T* weight, const T* bias, T eps, T* out, T* mean, T* rstd, Size rows, Size columns);
-    // dx, dweight and dbias may be null; scratch has room for four rows if dweight or dbias is wanted
+    // dx, dweight and dbias may be null; scratch has room for two rows if dweight or dbias is wanted
     void (*layer_norm_backward)(const T* grad, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight,
                                 T* dbias, T* scratch, Size rows, Size columns);
     // out += a @ b for out [rows, columns], a with any strides (in elements) and b with contiguous rows

@@ -76,7 +76,10 @@ void softmax(const T* x, T* out, Size rows, Size columns) {
         });
         if (largest == least) sum = std::numeric_limits<T>::quiet_NaN();  // infinity less itself, also in lanes past the end
         const V<T> total = splat(sum);
-        each<T>(columns, [=](Size i, Size count) { put<T>(out + i, take(out + i, count, T(1)) / total, count); });
+        each<T>(columns, [=](Size i, Size count) {
+            fetch(x + columns + i);
+            put<T>(out + i, take(out + i, count, T(1)) / total, count);
+        });
     }
 }
 
@@ -97,7 +100,10 @@ void log_softmax(const T* x, T* out, Size rows, Size columns) {
         T sum = sum_row<T>(columns, [=](Size i, Size count) { return exp_of<T>(take(x + i, count, least) - top); });
         if (largest == least) sum = std::numeric_limits<T>::quiet_NaN();
         const V<T> less = splat(T(std::log(sum)));
-        each<T>(columns, [=](Size i, Size count) { put<T>(out + i, take(x + i, count, T(0)) - top - less, count); });
+        each<T>(columns, [=](Size i, Size count) {
+            fetch(x + columns + i);
+            put<T>(out + i, take(x + i, count, T(0)) - top - less, count);
+        });
     }
 }
 
@@ -113,6 +119,7 @@ void softmax_backward(const T* grad, const T* result, T* out, Size rows, Size co
         const V<T> sum = splat(sum_row<T>(
             columns, [=](Size i, Size count) { return take(grad + i, count, T(0)) * take(result + i, count, T(0)); }));
         each<T>(columns, [=](Size i, Size count) {
+            fetch(grad + columns + i), fetch(result + columns + i);
             put<T>(out + i, (take(grad + i, count, T(0)) - sum) * take(result + i, count, T(0)), count);
         });
     }
@@ -129,6 +136,7 @@ void log_softmax_backward(const T* grad, const T* result, T* out, Size rows, Siz
     for (Size row = 0; row < rows; row++, grad += columns, result += columns, out += columns) {
         const V<T> sum = splat(sum_row<T>(columns, [=](Size i, Size count) { return take(grad + i, count, T(0)); }));
         each<T>(columns, [=](Size i, Size count) {
+            fetch(grad + columns + i);
             put<T>(out + i, take(grad + i, count, T(0)) - exp_of<T>(take(result + i, count, T(0))) * sum, count);
         });
     }
@@ -149,6 +157,7 @@ void layer_norm(const T* x, const T* weight, const T* bias, T eps, T* out, T* me
         rstd[row] = scale;
         const V<T> factor = splat(scale);
         each<T>(columns, [=](Size i, Size count) {
+            fetch(x + columns + i);
             V<T> y = (take(x + i, count, T(0)) - centre) * factor;
             if (weight != nullptr) y = y * take(weight + i, count, T(0));
             if (bias != nullptr) y = y + take(bias + i, count, T(0));
@@ -185,6 +194,7 @@ void layer_norm_backward(const T* grad, const T* x, const T* mean, const T* rstd
             const V<T> by_grad = splat(sum_of<T>(sums.first) / T(columns)), by_product = splat(sum_of<T>(sums.second) / T(columns));
             T* out = dx + row * columns;
             each<T>(columns, [=](Size i, Size count) {
+                fetch(g + columns + i), fetch(v + columns + i);
                 V<T> h = take(g + i, count, T(0)), normal = (take(v + i, count, T(0)) - centre) * factor;
                 if (weight != nullptr) h = h * take(weight + i, count, T(0));
                 put<T>(out + i, (h - normal * by_product - by_grad) * factor, count);

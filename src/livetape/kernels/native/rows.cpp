@@ -1,9 +1,13 @@
-// Functions of the rows of a matrix: softmax, log_softmax and layer norm, forward and backward.
+// Functions of the rows of a matrix: softmax, log_softmax and layer norm, forward and backward; over threads where they are many.
 // Each takes plain arrays (float32 or float64, C order) and hands everything else to its NumPy twin in kernels/.
 
 #include "common.h"
 
+#include <atomic>
+#include <cstring>
+
 #include "loops.h"
+#include "threads.h"
 
 namespace native {
 namespace {
@@ -27,6 +31,32 @@ using Forward = void (*LoopsOf<T>::*)(const T*, T*, std::intptr_t, std::intptr_t
 template <class T>
 using Backward = void (*LoopsOf<T>::*)(const T*, const T*, T*, std::intptr_t, std::intptr_t);
 
+constexpr npy_intp COST = 8;  // elementary steps for an element
+
+// Calls ``f(first row, their number, columns)``.
+template <class F>
+void over_all(npy_intp size, npy_intp columns, F f) {
+    parallel_for(size / columns, grain_for(columns * COST), [&](npy_intp begin, npy_intp end) { f(begin, end - begin, columns); });
+}
+
+template <class T>
+void run(Forward<T> loop, PyObject* x, PyObject* out) {
+    const T* in = data<T>(x);
+    T* to = data<T>(out);
+    over_all(size_of(x), columns_of(x), [=](npy_intp row, npy_intp rows, npy_intp columns) {
+        (loops_of<T>().*loop)(in + row * columns, to + row * columns, rows, columns);
+    });
+}
+
+template <class T>
+void run_back(Backward<T> loop, PyObject* grad, PyObject* result, PyObject* out) {
+    const T *in = data<T>(grad), *made = data<T>(result);
+    T* to = data<T>(out);
+    over_all(size_of(result), columns_of(result), [=](npy_intp row, npy_intp rows, npy_intp columns) {
+        (loops_of<T>().*loop)(in + row * columns, made + row * columns, to + row * columns, rows, columns);
+    });
+}
+
 PyObject* forward(const char* name, PyObject* twin, PyObject* const* args, Py_ssize_t count, Forward<float> single,
                   Forward<double> wide) {
     if (!arguments(name, count, 2)) return nullptr;
@@ -34,12 +64,11 @@ PyObject* forward(const char* name, PyObject* twin, PyObject* const* args, Py_ss
     if (!plain(x) || !over_rows(x, args[1])) return call(twin, args, count);
     PyObject* out = empty_like(x);
     if (out == nullptr) return nullptr;
-    npy_intp size = size_of(x), columns = columns_of(x);
-    Unlocked unlocked(size);
+    Unlocked unlocked(size_of(x));
     if (type_of(x) == NPY_FLOAT)
-        (loops_of<float>().*single)(data<float>(x), data<float>(out), size / columns, columns);
+        run<float>(single, x, out);
     else
-        (loops_of<double>().*wide)(data<double>(x), data<double>(out), size / columns, columns);
+        run<double>(wide, x, out);
     return out;
 }
 
@@ -50,12 +79,11 @@ PyObject* backward(const char* name, PyObject* twin, PyObject* const* args, Py_s
     if (!plain_alike(grad, result) || !over_rows(result, args[2])) return call(twin, args, count);
     PyObject* out = empty_like(result);
     if (out == nullptr) return nullptr;
-    npy_intp size = size_of(result), columns = columns_of(result);
-    Unlocked unlocked(size);
+    Unlocked unlocked(size_of(result));
     if (type_of(result) == NPY_FLOAT)
-        (loops_of<float>().*single)(data<float>(grad), data<float>(result), data<float>(out), size / columns, columns);
+        run_back<float>(single, grad, result, out);
     else
-        (loops_of<double>().*wide)(data<double>(grad), data<double>(result), data<double>(out), size / columns, columns);
+        run_back<double>(wide, grad, result, out);
     return out;
 }
 
@@ -107,10 +135,12 @@ T* data_or_null(PyObject* object) {
 template <class T>
 void normalize(PyObject* x, PyObject* weight, PyObject* bias, double eps, PyObject* y, PyObject* mean, PyObject* rstd,
                npy_intp width) {
-    npy_intp size = size_of(x);
-    Unlocked unlocked(size);
-    loops_of<T>().layer_norm(data<T>(x), data_or_null<T>(weight), data_or_null<T>(bias), T(eps), data<T>(y), data<T>(mean),
-                             data<T>(rstd), size / width, width);
+    Unlocked unlocked(size_of(x));
+    const T *in = data<T>(x), *scale = data_or_null<T>(weight), *shift = data_or_null<T>(bias);
+    T *out = data<T>(y), *middle = data<T>(mean), *factor = data<T>(rstd);
+    over_all(size_of(x), width, [=](npy_intp row, npy_intp rows, npy_intp) {
+        loops_of<T>().layer_norm(in + row * width, scale, shift, T(eps), out + row * width, middle + row, factor + row, rows, width);
+    });
 }
 
 // (input, normalized_shape, weight, bias, eps) -> (normalised, mean, rstd)
@@ -138,26 +168,48 @@ PyObject* layer_norm(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return Py_BuildValue("(NNN)", y, mean, rstd);
 }
 
+// Adds up vectors that lie one behind another.
+template <class T>
+void add_parts(const T* parts, npy_intp count, npy_intp step, T* out, npy_intp width) {
+    if (out == nullptr) return;
+    std::memcpy(out, parts, sizeof(T) * static_cast<size_t>(width));
+    for (npy_intp n = 1; n < count; n++)
+        for (npy_intp i = 0; i < width; i++) out[i] += parts[n * step + i];
+}
+
+// Each chunk of rows has sums of its own for the gradients of weight and bias.
 template <class T>
 bool normalize_backward(PyObject* const* args, PyObject* dx, PyObject* dweight, PyObject* dbias, npy_intp width) {
-    PyObject *grad = args[0], *x = args[1], *mean = args[3], *rstd = args[4], *weight = args[5];
-    npy_intp size = size_of(x);
-    T* scratch = nullptr;
-    if (dweight != nullptr || dbias != nullptr) {
-        scratch = static_cast<T*>(PyMem_RawMalloc(2 * sizeof(T) * static_cast<size_t>(width)));
-        if (scratch == nullptr) {
-            PyErr_NoMemory();
-            return false;
-        }
+    const T *grad = data<T>(args[0]), *x = data<T>(args[1]), *mean = data<T>(args[3]), *rstd = data<T>(args[4]);
+    const T* weight = data_or_null<T>(args[5]);
+    T *out = data_or_null<T>(dx), *by_weight = data_or_null<T>(dweight), *by_bias = data_or_null<T>(dbias);
+    const npy_intp rows = size_of(args[1]) / width, least = (rows + 63) / 64, usual = grain_for(width * COST);
+    const npy_intp grain = usual > least ? usual : least, step = 2 * width;
+    T* parts = static_cast<T*>(PyMem_RawMalloc(sizeof(T) * static_cast<size_t>(chunks_of(rows, grain) * step)));
+    if (parts == nullptr) {
+        PyErr_NoMemory();
+        return false;
     }
+    std::atomic<bool> failed{false};
     {
-        Unlocked unlocked(size);
-        loops_of<T>().layer_norm_backward(data<T>(grad), data<T>(x), data<T>(mean), data<T>(rstd), data_or_null<T>(weight),
-                                          data_or_null<T>(dx), data_or_null<T>(dweight), data_or_null<T>(dbias), scratch,
-                                          size / width, width);
+        Unlocked unlocked(rows * width);
+        parallel_for(rows, grain, [&](npy_intp begin, npy_intp end) {
+            T* scratch = static_cast<T*>(thread_scratch(sizeof(T) * static_cast<size_t>(step)));
+            if (scratch == nullptr) {
+                failed = true;
+                return;
+            }
+            T* mine = parts + begin / grain * step;
+            loops_of<T>().layer_norm_backward(grad + begin * width, x + begin * width, mean + begin, rstd + begin, weight,
+                                              out == nullptr ? nullptr : out + begin * width, by_weight == nullptr ? nullptr : mine,
+                                              by_bias == nullptr ? nullptr : mine + width, scratch, end - begin, width);
+        });
+        add_parts(parts, chunks_of(rows, grain), step, by_weight, width);
+        add_parts(parts + width, chunks_of(rows, grain), step, by_bias, width);
     }
-    PyMem_RawFree(scratch);
-    return true;
+    PyMem_RawFree(parts);
+    if (failed) PyErr_NoMemory();
+    return !failed;
 }
 
 // (grad_out, input, normalized_shape, mean, rstd, weight, wanted) -> gradients of input, weight and bias

@@ -222,6 +222,14 @@ INLINE V<T> exp_of(V<T> x) {
 }
 
 // ---------------------------------------------------------------- walks along a row
+// Ask for memory that is needed soon: the processor itself looks ahead only within a page, and a row may be one.
+template <class T>
+INLINE void fetch(const T* x) {
+#ifdef __GNUC__
+    __builtin_prefetch(x);
+#endif
+}
+
 // The sum of what ``f`` makes of the elements from i on, a vector (or a pair of them) at a time; beyond the end that must
 // be 0.
 template <class T, class Sum, class F>
