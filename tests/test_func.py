@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import livetape as torch
-from livetape import nn
+from livetape import func, nn
 from livetape.func import (
     functional_call,
     grad,
@@ -513,3 +514,76 @@ def test_functions_that_vmap_refuses(members: dict[str, Any], text: str) -> None
     made = type(torch.autograd.Function)("Made", (torch.autograd.Function,), members)
     with pytest.raises(RuntimeError, match=text):
         vmap(made.apply)(torch.ones(2))
+
+
+# ---------------------------------------------------------------- how tensors print inside
+def _printed(run: Any) -> str:
+    seen: list[str] = []
+    run(lambda t: seen.append(repr(t)))
+    return "\n".join(seen)
+
+
+def test_tensors_print_with_the_levels_they_belong_to() -> None:
+    x = torch.tensor([0.0, 1.0])
+    one = "GradTrackingTensor(lvl=1, value=\n    tensor([0., 1.])\n)"
+    assert _printed(lambda see: func.grad(lambda a: (see(a), a.sum())[1])(x)) == one
+    assert _printed(lambda see: func.jvp(lambda a: (see(a), a)[1], (x,), (x,))) == one
+    assert _printed(lambda see: func.vjp(lambda a: (see(a), a)[1], x)) == one
+    assert _printed(lambda see: func.grad(lambda a: (see(x), a.sum())[1])(x)) == "tensor([0., 1.])"
+    twice = "GradTrackingTensor(lvl=2, value=\n    GradTrackingTensor(lvl=1, value=\n        tensor([0., 1.])\n    )\n)"
+    assert _printed(lambda see: func.grad(lambda b: func.grad(lambda a: (see(a), a.sum())[1])(b).sum())(x)) == twice
+    leaf = torch.tensor([0.0, 1.0], requires_grad=True)
+    assert "tensor([0., 1.], requires_grad=True)" in _printed(
+        lambda see: func.grad(lambda a: (see(a), a.sum())[1])(leaf)
+    )
+
+
+def test_batches_print_as_they_were_given() -> None:
+    x = torch.tensor([[0.0, 1.0]])
+    text = "BatchedTensor(lvl=1, bdim=1, value=\n    tensor([[0., 1.]])\n)"
+    assert _printed(lambda see: torch.vmap(lambda a: (see(a), a)[1], in_dims=1)(x)) == text
+    inside = "GradTrackingTensor(lvl=2, value=\n    BatchedTensor(lvl=1, bdim=0, value=\n        tensor([[0., 1.]])\n    )\n)"
+    assert _printed(lambda see: torch.vmap(func.grad(lambda a: (see(a), a.sum())[1]))(x)) == inside
+    around = "BatchedTensor(lvl=2, bdim=0, value=\n    GradTrackingTensor(lvl=1, value=\n        tensor([[0., 1.]])\n    )\n)"
+    run = lambda see: func.grad(lambda a: torch.vmap(lambda b: (see(b), b)[1])(a).sum())(x)  # noqa: E731
+    assert _printed(run) == around
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda a: a.data_ptr(), "Cannot access data pointer of Tensor that doesn't have storage"),
+        (lambda a: a.untyped_storage(), "Cannot access storage of "),
+        (lambda a: a.sum().backward(), r"backward\(\) called inside a functorch transform"),
+        (lambda a: a.requires_grad_(), r"attempting to call Tensor\.requires_grad_\(\) \(or perhaps"),
+        (lambda a: setattr(a, "data", a * 2), r"mutating directly with `\.data`"),
+        (lambda a: copy.deepcopy(a), "Cannot access storage of |Only Tensors created explicitly"),
+    ],
+)
+def test_what_transforms_refuse(use: Any, words: str) -> None:
+    def run(a: Any) -> Any:
+        use(a)
+        return a.sum()
+
+    x = torch.ones(2)
+    for call in (
+        lambda: torch.vmap(run)(torch.ones(2, 2)),
+        lambda: func.grad(run)(x),
+        lambda: func.jvp(run, (x,), (x,)),
+    ):
+        with pytest.raises((RuntimeError, NotImplementedError), match=words):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda a: a.numpy(), "Cannot access data pointer"),
+        (lambda a: a.data, "accessing `data` under vmap transform is not allowed"),
+        (lambda a: torch.equal(a, a), "Batching rule not implemented for aten::equal"),
+        (lambda a: torch.allclose(a, a), r"vmap over torch\.allclose isn't supported yet"),
+    ],
+)
+def test_what_vmap_refuses(use: Any, words: str) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        torch.vmap(use)(torch.ones(2, 2))

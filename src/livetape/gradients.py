@@ -12,6 +12,7 @@ import numpy as np
 from livetape._tape.backward import run_backward
 from livetape._tape.explain import noted
 from livetape._tape.lines import cut_of
+from livetape._tape.modes import local
 from livetape._tape.tensor import Edge, TensorBase, shape_of, wrap
 from livetape._tape.views import edge_of, needs_gradient
 from livetape.ops import used as used  # what a walk needs of the operations
@@ -78,6 +79,10 @@ def _check_root_grad(i: int, grad: Any, size: Any, kind: Any) -> None:
         )
 
 
+IN_TRANSFORM = (
+    "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+    "instead or call backward() outside of functorch transforms."
+)
 _CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
     "can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use "
@@ -149,6 +154,8 @@ def backward(
     create_graph             record the walk itself, for higher derivatives
     inputs                   only these leaves receive a gradient
     """
+    if local.levels:
+        raise noted(RuntimeError(IN_TRANSFORM))
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:

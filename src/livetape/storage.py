@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from livetape import dtypes
+from livetape._tape.modes import is_wrapped, local
 from livetape.device import CPU
 from livetape.dtypes import dtype
 
@@ -312,6 +313,9 @@ TypedStorage.__module__ = "torch.storage"
 
 def untyped_storage(input: Any) -> UntypedStorage:
     """The memory a tensor shares with its views (source: ``torch.Tensor.untyped_storage``)."""
+    if local.levels and is_wrapped(input):
+        kind = "BatchedTensorImpl" if hasattr(input.array, "alike") else "TensorWrapper"
+        raise NotImplementedError(f"Cannot access storage of {kind}")
     return UntypedStorage.of(memory_of(owner_of(input)))
 
 

@@ -42,6 +42,12 @@ _NON_LEAF_GRAD = (
     "on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
     "github.com/pytorch/pytorch/pull/30531 for more information."
 )
+_IN_TRANSFORM = (
+    "You are attempting to call Tensor.{0}() {1}inside of a function being transformed by a functorch transform. This is "
+    "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {0}() "
+    "outside of a function being transformed instead."
+)
+_OR_PERHAPS = "(or perhaps using torch.autograd.functional.* APIs) "
 _TO_SCALAR = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
     "tensor.detach() first."
@@ -103,6 +109,8 @@ class Tensor(Methods):
                     f"{type(requires_grad).__name__}"
                 )
             )
+        if local.levels and requires_grad:
+            raise noted(RuntimeError(_IN_TRANSFORM.format("requires_grad_", _OR_PERHAPS)))
         if self.node is not None and needs_gradient(self) and not requires_grad:
             raise noted(
                 RuntimeError(
@@ -377,6 +385,8 @@ class Tensor(Methods):
         >>> x.grad
         tensor([2., 4.])
         """
+        if local.levels:
+            raise noted(RuntimeError(gradients.IN_TRANSFORM))
         if gradient is None and inputs is None and not create_graph and backward_from(self, bool(retain_graph), False):
             return
         gradients.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
@@ -385,6 +395,8 @@ class Tensor(Methods):
         """Keep the gradient of this non-leaf tensor in ``.grad`` (source: ``torch.Tensor.retain_grad``)."""
         if not needs_gradient(self):
             raise noted(RuntimeError("can't retain_grad on Tensor that has requires_grad=False"))
+        if local.levels:
+            raise noted(RuntimeError(_IN_TRANSFORM.format("retain_grad", "")))
         node = self.grad_fn
         extras = tensor_extras(self)
         if node is None or extras.retains:
@@ -436,7 +448,12 @@ class Tensor(Methods):
 
     # ------------------------------------------------------------ as a Python value
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        text = describe(self) if state.interposed and tensor_contents is None else None
+        text = None
+        if tensor_contents is None:
+            if local.levels:
+                text = local.levels[-1].text_of(self)
+            elif state.interposed:
+                text = describe(self)
         if text is None and hasattr(self.array, "described"):  # it has left the transform that it belongs to
             text = self.array.described()
         return printing.tensor_str(self, contents=tensor_contents) if text is None else text
@@ -516,6 +533,8 @@ class Tensor(Methods):
         return ops.from_numpy(np.asarray(array))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if local.levels:
+            storages.untyped_storage(self)  # refuses where there is none
         if self.node is not None and needs_gradient(self):
             raise noted(
                 RuntimeError(
@@ -542,6 +561,8 @@ class Tensor(Methods):
         return twin
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        if local.levels:
+            storages.untyped_storage(self)  # refuses where there is none
         state = dict(self.__dict__) or None
         cls = None if type(self) is Tensor else type(self)  # torch's name of the class is no place to import it from
         return (rebuild_tensor, (cls, self.array, self.dtype.name, needs_gradient(self), state))

@@ -14,7 +14,7 @@ class ThreadModes(threading.local):
     inference: bool = False
     recording: bool = True
     interposers: tuple[Any, ...] = ()
-    transforms: int = 0  # of torch.func that are under way
+    levels: tuple[Any, ...] = ()  # of torch.func's transforms that are under way
     saved_hooks: tuple[Any, ...] = ()
     saved_hooks_refused: str | None = None
     lays_out: bool = True  # whether gradients get the strides of their leaves

@@ -133,6 +133,12 @@ def is_transformed() -> bool:
     return False
 
 
+def is_wrapped(tensor: Any) -> bool:
+    """Whether a transform that is under way has made of a tensor more than its memory tells."""
+    levels = local.levels
+    return bool(levels) and bool(levels[-1].wraps(tensor))
+
+
 def describe(tensor: Any) -> str | None:
     """The text of a tensor that an interposer has made more of than its values tell; None for others."""
     for interposer in reversed(local.interposers):

@@ -175,7 +175,9 @@ def analytical_along(output: Any, inputs: list[Any], weights: Any) -> Analytic:
 
 
 def _leaf(tensor: Any) -> Any:
-    return detach(tensor).requires_grad_(tensor.requires_grad)
+    twin = detach(tensor)
+    twin.recorded = tensor.requires_grad
+    return twin
 
 
 def tangents(fn: Callable[..., Any], inputs: Sequence[Any], at: int, direction: Any) -> list[Any]:

@@ -200,7 +200,7 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` and append a node whose derivative is ``backward``."""
-        if local.transforms and cls.setup_context is Function.setup_context:
+        if local.levels and cls.setup_context is Function.setup_context:
             raise RuntimeError(_NEEDS_SETUP)
         if state.interposed:
             interposers = local.interposers

@@ -423,7 +423,8 @@ def hessian(
 
     def slopes(*args: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":  # the inner Jacobian would detach what requires no gradient
-            args = tuple([t.requires_grad_(True) for t in args])
+            for t in args:
+                t.requires_grad = True
         found = jacobian(single, args, create_graph=True)
         _check_depends(found, "jacobian", strict)
         return found

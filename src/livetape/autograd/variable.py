@@ -37,5 +37,5 @@ class Variable(metaclass=_VariableMeta):
         if requires_grad and data.dtype.category < FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         made = detach(data)
-        made.requires_grad_(requires_grad)
+        made.recorded = bool(requires_grad)
         return made

@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from livetape.func._text import indented
 from livetape.ops.basics import detach
+from livetape.ops.casting import NO_STORAGE as DATA
+from livetape.ops.permuting import movedim
 
 _ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
@@ -23,7 +26,6 @@ _BRANCH = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
     "yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
 )
-DATA = "Cannot access data pointer of Tensor that doesn't have storage"
 
 
 serials = itertools.count(1)  # of levels of all kinds: those made inside others have higher ones
@@ -59,6 +61,7 @@ class Batched(np.ndarray):
     level: Any = None
     inner: Any = None
     lifted: bool = False
+    bdim: int = 0  # where the samples of an input lay
     samples: Any = None  # the elements of all samples, for the checks below
 
     def detached(self) -> Any:
@@ -69,8 +72,15 @@ class Batched(np.ndarray):
         """The text of the tensor: the whole batch."""
         if self.lifted:
             return repr(self.inner)
-        text = repr(self.inner).replace("\n", "\n    ")
-        return f"BatchedTensor(lvl={self.level.number}, bdim=0, value=\n    {text}\n)"
+        return f"{self.heading()}, value=\n    {indented(repr(self.whole()))}\n)"
+
+    def heading(self) -> str:
+        """What the text of the tensor begins with."""
+        return f"BatchedTensor(lvl={self.level.number}, bdim={self.bdim}"
+
+    def whole(self) -> Any:
+        """The whole batch, samples along the dimension in which they were given."""
+        return movedim(self.inner, 0, self.bdim) if self.bdim else self.inner
 
     def alike(self, made: Any) -> Any:
         """A new tensor, which is to be like this array's tensor, with memory for each sample."""

@@ -7,10 +7,11 @@ from typing import Any
 
 from livetape._pytree import tree_flatten, tree_unflatten
 from livetape._tape.modes import local
-from livetape._tape.tensor import TensorBase, version_of
+from livetape._tape.tensor import TensorBase, version_of, wrap
+from livetape.autograd._dual import KEY
 from livetape.func._arrays import Batched
 from livetape.func._levels import wrapped
-from livetape.ops.basics import clone, copy_, detach
+from livetape.ops.basics import clone, copy_
 
 _WHAT = """functionalize(f, remove='mutations'): received invalid argument for remove={}. Valid options are:
      remove='mutations': all inplace and out= operators will be removed from the program, and replaced with their \
@@ -57,12 +58,12 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     >>> _ = torch.vmap(show)(torch.ones(2))
     tensor([1., 1.])
     """
-    if not local.transforms:
+    if not local.levels:
         return tensor
     while True:
         array = tensor.array
-        if tensor.recorded:
-            tensor = detach(tensor)
+        if tensor.recorded or KEY in tensor.__dict__:
+            tensor = wrap(tensor.array, tensor.dtype, tensor._size)
         elif type(array) is Batched and array.inner is not None:
             tensor = array.inner
         else:

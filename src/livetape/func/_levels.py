@@ -27,12 +27,13 @@ from livetape.autograd._dual import KEY, DualLevel, Entry, linked
 from livetape.autograd._tangents import lifted
 from livetape.dtypes import FLOAT
 from livetape.func._arrays import Batched, serials
+from livetape.func._text import leads_between, text_of, wraps
 from livetape.ops.basics import zeros_like
 
 
 def local_level() -> int:
     """How many transforms are under way in this thread."""
-    return int(local.transforms)
+    return len(local.levels)
 
 
 def name_of(function: Any) -> str:
@@ -68,14 +69,29 @@ class Transform:
         self.interposer = interposer
 
     def __enter__(self) -> None:
-        local.transforms += 1
+        local.levels = (*local.levels, self)
         if self.interposer is not None:
             push_interposer(self.interposer)
 
     def __exit__(self, *error: Any) -> None:
-        local.transforms -= 1
+        local.levels = tuple([level for level in local.levels if level is not self])
         if self.interposer is not None:
             remove_interposer(self.interposer)
+
+    def layer(self, tensor: Any, above: int | None) -> tuple[str | None, Any] | None:
+        """What this level makes of a tensor, in words, and what the tensor is below it; None if nothing."""
+        interposer = self.interposer
+        if isinstance(interposer, DualLevel):
+            if interposer.tangent(tensor) is None:
+                return None
+            return f"GradTrackingTensor(lvl={local.levels.index(self) + 1}", tensor
+        array = tensor.array
+        if interposer is None or type(array) is not Batched or array.level is not interposer:
+            return None
+        return (None, array.inner) if array.lifted else (array.heading(), array.whole())
+
+    text_of = staticmethod(text_of)
+    wraps = staticmethod(wraps)
 
 
 class GradLevel:
@@ -90,13 +106,22 @@ class GradLevel:
 
     def __enter__(self) -> GradLevel:
         self.before = local.grad
-        local.transforms += 1
+        local.levels = (*local.levels, self)
         set_grad(True)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        local.transforms -= 1
+        local.levels = tuple([level for level in local.levels if level is not self])
         set_grad(self.before)
+
+    def layer(self, tensor: Any, above: int | None) -> tuple[str | None, Any] | None:
+        """What this level makes of a tensor, in words, and what the tensor is below it; None if nothing."""
+        if not leads_between(tensor, self, above):
+            return None
+        return f"GradTrackingTensor(lvl={local.levels.index(self) + 1}", tensor
+
+    text_of = staticmethod(text_of)
+    wraps = staticmethod(wraps)
 
     def variable(self, value: Any) -> Any:
         """An input of the level: the same tensor, with a place of its own on the tape."""

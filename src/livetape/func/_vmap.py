@@ -121,15 +121,19 @@ def run(
     name = name_of(func)
     level = VmapLevel(size, randomness, local_level() + 1)
     with Transform(level):
-        given = [v if d is None else level.batched(_front(level, v, d)) for v, d in zip(flat, dims)]
+        given = [v if d is None else _samples(level, v, d) for v, d in zip(flat, dims)]
         output = func(*tree_unflatten(given, spec), **kwargs)
     leaves, out_spec = tree_flatten(output)
     places = _output_dims(out_dims, output, out_spec, name)
     return tree_unflatten([_result(level, o, d, name) for o, d in zip(leaves, places)], out_spec)
 
 
-def _front(level: VmapLevel, tensor: Any, dim: int) -> Any:
-    return tensor if dim == 0 else movedim(tensor, dim, 0)
+def _samples(level: VmapLevel, tensor: Any, dim: int) -> Any:
+    if dim == 0:
+        return level.batched(tensor)
+    made = level.batched(movedim(tensor, dim, 0))
+    made.array.bdim = dim
+    return made
 
 
 def _in_chunks(

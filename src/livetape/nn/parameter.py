@@ -79,7 +79,7 @@ def _adopt(data: Any, requires_grad: bool) -> Any:
     """A tensor of a class of its own stays one, and is marked as a parameter."""
     twin = data.detach()
     if type(twin) is type(data):
-        twin.requires_grad_(requires_grad)
+        twin.requires_grad = requires_grad
     else:
         twin = _share(type(data), data, requires_grad)
         twin.__dict__.update(data.__dict__)
@@ -104,7 +104,8 @@ class _BufferMeta(type(Tensor)):  # type: ignore[misc]
     def __call__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = ops.empty(0)
-        found = data.detach().requires_grad_(data.requires_grad)
+        found = data.detach()
+        found.requires_grad = data.requires_grad
         found.persistent = persistent
         found._is_buffer = True
         return found

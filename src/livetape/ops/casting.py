@@ -10,12 +10,14 @@ import numpy as np
 from livetape import dtypes
 from livetape._tape.explain import noted
 from livetape._tape.lines import note_detached
-from livetape._tape.modes import is_recording, state
+from livetape._tape.modes import is_recording, is_wrapped, local, state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape._tape.views import needs_gradient
 from livetape.device import device as device_type
 from livetape.dtypes import dtype
 from livetape.ops.basics import cast, clone, clone_as, copy_, detach
+
+NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 
 
 def to(
@@ -158,6 +160,8 @@ def numpy(input: Any, *, force: bool = False) -> Any:
         )
     if input.dtype is dtypes.bfloat16:
         raise noted(TypeError("Got unsupported ScalarType BFloat16"))
+    if local.levels and is_wrapped(input):
+        raise noted(RuntimeError(NO_STORAGE))
     return input.array
 
 
@@ -178,6 +182,8 @@ def tolist(input: Any) -> Any:
 
 def data_ptr(input: Any) -> int:
     """The address of the first element (source: ``torch.Tensor.data_ptr``)."""
+    if local.levels and is_wrapped(input):
+        raise noted(RuntimeError(NO_STORAGE))
     return int(input.array.__array_interface__["data"][0]) if input.array.size else 0
 
 
@@ -189,6 +195,9 @@ def set_data(input: Any, new: Any) -> None:
         raise noted(
             RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         )
+    if local.levels and is_wrapped(input):
+        where = "under vmap" if hasattr(input.array, "alike") else "inside functorch"
+        raise noted(RuntimeError(f"mutating directly with `.data` {where} transform is not allowed."))
     input.array = new.array
     input.dtype = new.dtype
     input._size = shape_of(new)
@@ -196,6 +205,8 @@ def set_data(input: Any, new: Any) -> None:
 
 def data_of(input: Any) -> Any:
     """The same memory with a version counter of its own (the getter of ``Tensor.data``)."""
+    if hasattr(input.array, "alike"):
+        raise noted(RuntimeError("accessing `data` under vmap transform is not allowed"))
     twin = wrap(input.array, input.dtype, input._size)
     twin.inference = input.inference
     if state.watching:

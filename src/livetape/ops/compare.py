@@ -271,12 +271,21 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close, see `isclose` (source: ``torch.allclose``)."""
     _check_close("allclose", input, other, rtol, atol)
+    if hasattr(input.array, "alike") or hasattr(other.array, "alike"):
+        raise noted(
+            RuntimeError(
+                "vmap over torch.allclose isn't supported yet. Please file an issue at "
+                "https://github.com/pytorch/pytorch/issues if you need this feature."
+            )
+        )
     return bool(np.all(isclose(input, other, rtol, atol, equal_nan).array))
 
 
 def equal(input: Any, other: Any) -> bool:
     """Whether two tensors have the same shape and elements (source: ``torch.equal``)."""
     must_be_tensors("equal", input=input, other=other)
+    if hasattr(input.array, "alike") or hasattr(other.array, "alike"):
+        raise noted(RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback."))
     return input.array.shape == other.array.shape and bool(np.all(np.equal(input.array, other.array)))
 
 

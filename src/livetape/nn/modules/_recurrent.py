@@ -79,6 +79,8 @@ def layer_of_operations(
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Output (T, B, H) and last state of a layer."""
     steps = ops.linear(x, w_ih, b_ih).unbind(0)
+    if not steps:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     outputs, h, c = composed(mode, steps[::-1] if reverse else steps, h, c, w_hh, b_hh, w_hr)
     return ops.stack(outputs[::-1] if reverse else outputs, 0), h, c
 
@@ -95,6 +97,14 @@ def _products(x: Array, weight: Array) -> Array:
 def _weight_gradient(by_gates: Array, x: Array) -> Array:
     """The gradient of a weight from those of its products with ``x``, summed over steps and batch."""
     return np.matmul(by_gates.reshape(-1, by_gates.shape[-1]).T, x.reshape(-1, x.shape[-1]))
+
+
+def _leaf(tensor: Any) -> Any:
+    if tensor is None:
+        return None
+    twin = tensor.detach()
+    twin.requires_grad = tensor.requires_grad
+    return twin
 
 
 class _Layer(Function):
@@ -124,10 +134,7 @@ class _Layer(Function):
         recording = is_recording()
         with enable_grad():
             if not recording:
-                x, h, c, w_ih, w_hh, b_ih, b_hh = [
-                    None if t is None else t.detach().requires_grad_(t.requires_grad)
-                    for t in (x, h, c, w_ih, w_hh, b_ih, b_hh)
-                ]
+                x, h, c, w_ih, w_hh, b_ih, b_hh = [_leaf(t) for t in (x, h, c, w_ih, w_hh, b_ih, b_hh)]
             found = layer_of_operations(cls.mode, x, h, c, w_ih, w_hh, b_ih, b_hh, None, ctx.reverse)
         pairs = [(out, grad) for out, grad in zip(found, grads) if out is not None and grad is not None]
         inputs = [x, h, c, w_ih, w_hh, b_ih, b_hh]
