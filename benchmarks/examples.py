@@ -9,13 +9,14 @@ With one thread, seconds are those of the processor, which a busy machine does n
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from figures import environment
 
 ROOT = Path(__file__).parent.parent
 NAMES = ["digits_cnn", "gpt", "vae", "cartpole", "sunspots", "burgers", "breast_cancer"]
@@ -26,11 +27,11 @@ START = "import runpy, sys; sys.argv = sys.argv[1:]; sys.path.insert(0, '.'); ru
 
 def run(python: str, folder: Path, name: str, threads: int) -> tuple[str, float, list[tuple[str, float]]]:
     """What the last line says, its seconds, and all losses, each with what its line begins with."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")}
-    environment |= {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
     code = (BY_PROCESSOR if threads == 1 else "") + START
     command = [python, "-c", code, f"{name}.py", "--threads", str(threads)]
-    text = subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    text = subprocess.run(
+        command, cwd=folder, env=environment(threads), check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
     last = LAST.fullmatch(text.splitlines()[-1])
     assert last is not None, text
     losses = re.findall(r"^(.*\S) +loss +(\d+\.\d+)", text, re.MULTILINE)
