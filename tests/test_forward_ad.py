@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -295,3 +296,50 @@ def test_a_function_without_jvp() -> None:
 
     with dual_level(), pytest.raises(NotImplementedError, match="You must implement the jvp function"):
         Plain.apply(dual([3.0], [1.0]))
+
+
+# ---------------------------------------------------------------- what is refused
+def test_levels_and_tangents_of_tangents_are_refused() -> None:
+    x = torch.ones(3)
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, x)
+        with pytest.raises(RuntimeError, match="Setting a forward grad that itself has a forward gradient"):
+            fwAD.make_dual(x * 1, dual)
+        with pytest.raises(RuntimeError, match="Invalid level given to _fw_primal"):
+            fwAD.unpack_dual(dual, level=1)
+
+
+def _function(forward: Any, jvp: Any) -> Any:
+    return type("Made", (torch.autograd.Function,), {"forward": staticmethod(forward), "jvp": staticmethod(jvp)})
+
+
+def _positive(ctx: Any, x: Any) -> Any:
+    found = x > 0
+    ctx.mark_non_differentiable(found)
+    return x * 1, found
+
+
+def _doubled(ctx: Any, x: Any) -> Any:
+    ctx.mark_dirty(x)
+    return x.mul_(2)
+
+
+@pytest.mark.parametrize(
+    ("forward", "jvp", "words"),
+    [
+        (lambda ctx, x: x * 2, lambda ctx, t: 3, r"expected Variable or None \(got int\) for grad output 0"),
+        (lambda ctx, x: x * 2, lambda ctx, t: (t, t), r"number of forward gradients \(expected 1 but got 2\)"),
+        (lambda ctx, x: x.view(3), lambda ctx, t: t * 1, "returning a view .* but the jvp is not returning a view"),
+        (_positive, lambda ctx, t: (t, t), "returned a gradient at position 1, but  the corresponding forward output"),
+        (
+            _doubled,
+            lambda ctx, t: t * 2,
+            "An inplace custom Function is not modifying the forward mode gradients inplace",
+        ),
+    ],
+)
+def test_what_a_jvp_must_not_return(forward: Any, jvp: Any, words: str) -> None:
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.ones(3), torch.ones(3))
+        with pytest.raises(RuntimeError, match=words):
+            _function(forward, jvp).apply(dual)

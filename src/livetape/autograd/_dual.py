@@ -227,10 +227,7 @@ class DualLevel:
         found = _run_jvp(cls, context, tangents)
         outputs = output if isinstance(output, tuple) else (output,)
         values = found if isinstance(found, tuple) else (found,)
-        if len(values) != len(outputs):
-            raise RuntimeError(
-                f"The jvp of {cls.__name__} returned {len(values)} tangents, but forward returned {len(outputs)} values"
-            )
+        _check_tangents(context, every, tangents, outputs, values)
         self.set_outputs(cls, outputs, values)
         return output
 
@@ -280,6 +277,43 @@ def _materialized(tensor: Any) -> Any:
     """The tensor with memory for every sample of every vmap level, since changes in place may differ between samples."""
     levels: list[Any] = [i for i in local.interposers if hasattr(i, "materialize")]
     return levels[-1].materialize(tensor, levels[:-1]) if levels else tensor
+
+
+def _check_tangents(
+    context: Any, inputs: Any, tangents: Any, outputs: tuple[Any, ...], values: tuple[Any, ...]
+) -> None:
+    """Raise torch's error for what a Function's ``jvp`` must not return."""
+    for place, value in enumerate(values):
+        if value is not None and not isinstance(value, TensorBase):
+            raise RuntimeError(f"expected Variable or None (got {type(value).__name__}) for grad output {place}.")
+    if len(values) != len(outputs):
+        raise RuntimeError(
+            "Function's jvp returned an invalid number of forward gradients "
+            f"(expected {len(outputs)} but got {len(values)})"
+        )
+    fixed = [id(t) for t in context._non_differentiable or ()]
+    dirty = [id(t) for t in context._dirty or ()]
+    along = {id(a): t for a, t in zip(inputs, tangents) if isinstance(t, TensorBase)}
+    for place, (out, value) in enumerate(zip(outputs, values)):
+        if value is None or not isinstance(out, TensorBase):
+            continue
+        if id(out) in fixed or out.dtype.category < FLOAT:
+            raise RuntimeError(
+                f"Function's jvp returned a gradient at position {place}, but  the corresponding forward output is not a "
+                "differentiable Tensor.You should return None at that position instead."
+            )
+        if id(out) in dirty:
+            if value is not along.get(id(out), value):
+                raise RuntimeError(
+                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+                    "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
+                )
+        elif out.base is not None and value.base is None and id(value) not in map(id, tangents):
+            if any(isinstance(a, TensorBase) and (a is out.base or a.base is out.base) for a in inputs):
+                raise RuntimeError(
+                    "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a "
+                    "view."
+                )
 
 
 def _capturing(cls: Any, contexts: list[Any]) -> Any:

@@ -107,6 +107,10 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is "
             "not supported."
         )
+    if current.entry(tangent) is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
+        )
     if shape_of(tangent) != shape_of(tensor):
         raise RuntimeError(size_error(tensor, tangent))
     dual = VIEW.apply((tensor, shape_of(tensor)))
@@ -121,6 +125,8 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
         return UnpackedDualTensor(tensor, None)
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
+    if level is not None and level > 0:
+        raise RuntimeError("Invalid level given to _fw_primal")
     tangent = current.tangent(tensor) if level is None or level == 0 else None
     if tangent is None:
         return UnpackedDualTensor(tensor, None)
