@@ -6,13 +6,14 @@ Prints for each row the median times, the ratio torch / livetape (above 1: livet
 time that the row's work takes at least on this machine (work.py), and how many times the floor livetape's best round
 takes. A ratio is the median of the rounds' ratios, so a machine that slows down for a while slows both. With one thread,
 seconds are those of the processor, which a busy machine does not lengthen. Without a torch that can be imported, its
-columns are empty.
+columns are empty. Both libraries' results are compared too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -22,6 +23,8 @@ import models  # noqa: F401 - registers its rows
 from figures import HERE, environment, figures
 from rows import ROWS
 from work import Limits, floor, geometric_mean
+
+TOLERANCE = 1e-3  # between the sizes of two libraries' results, after a training step
 
 
 class Worker:
@@ -80,9 +83,10 @@ def print_limits(limits: Limits) -> None:
 
 
 def measure(name: str, peers: list[Worker], rounds: int) -> list[list[float]]:
-    """Each peer's seconds in each round."""
-    for peer in peers:
-        peer.ask(setup=name)
+    """Each peer's seconds in each round. Complains if they compute different things."""
+    results = [peer.ask(setup=name)["result"] for peer in peers]
+    if not math.isclose(results[0], results[-1], rel_tol=TOLERANCE):
+        print(f"{name}: the results differ, {results[0]:g} and {results[1]:g}")
     times: list[list[float]] = [[] for _ in peers]
     for round_ in range(rounds):
         for i in range(len(peers)) if round_ % 2 else reversed(range(len(peers))):
@@ -122,6 +126,7 @@ def main() -> None:
         del peers[0], pythons[0]
     ratios: dict[str, list[float]] = {}
     factors: dict[str, list[float]] = {}
+    distances: dict[str, float] = {}
     for name, row in ROWS.items():
         if options.rows and name not in options.rows and row.group not in options.rows:
             continue
@@ -132,7 +137,7 @@ def main() -> None:
             )
         times = measure(name, peers, options.rounds)
         least, reason = floor(row.work, limits)
-        factor = min(times[-1]) / least
+        factor = distances[name] = min(times[-1]) / least
         factors.setdefault(row.group, []).append(factor)
         cells = ["-", shown(statistics.median(times[-1])), "-"]
         if len(peers) > 1:
@@ -145,6 +150,8 @@ def main() -> None:
     print("\n" + line("geometric means", "ratio", "x floor"))
     for group, found in factors.items():
         print(line(group, f"{geometric_mean(ratios[group]):.2f}" if ratios else "-", f"{geometric_mean(found):.2f}"))
+    far = sorted(distances, key=lambda name: distances[name], reverse=True)[:3]
+    print("\nfurthest from their floor: " + "; ".join(f"{name} ({distances[name]:.0f} times)" for name in far))
     if not options.no_figures and not options.rows:
         print_figures(pythons, options.rounds, options.threads)
 

@@ -128,7 +128,7 @@ def test_worker(benchmarks):
     run = benchmarks("run")
     worker = run.Worker(sys.executable, "livetape", 1)
     assert worker.hello == {"version": torch.__version__}
-    assert worker.ask(setup="4x4: a + b") == {"ok": True}
+    assert 10 < worker.ask(setup="4x4: a + b")["result"] < 40
     assert 1e-8 < worker.ask(sample="4x4: a + b")["seconds"] < 1e-3
     worker.stop()
     missing = run.Worker(sys.executable, "no_such_module", 1)
@@ -149,10 +149,13 @@ def test_table(benchmarks, monkeypatch, capsys):
     assert lines[:3] == ["matrix products: 1 GFLOP/s", "memory: 1 GB/s, 2 GB/s from 100 kB", "calls: relu 1.00 ns"]
     assert [line.split() for line in lines[4:]] == [
         ["operation", "overhead", "torch", "livetape", "ratio", "floor", "x", "floor", "bound", "by"],
+        ["4x4:", "relu(a):", "the", "results", "differ,", "3e-06", "and", "1.5e-06"],
         ["4x4:", "relu(a)", "3.00", "µs", "1.50", "µs", "2.00", "1.00", "ns", "1500.00", "calls"],
         [],
         ["geometric", "means", "ratio", "x", "floor"],
         ["operation", "overhead", "2.00", "1500.00"],
+        [],
+        ["furthest", "from", "their", "floor:", "4x4:", "relu(a)", "(1500", "times)"],
     ]
     monkeypatch.setattr(sys, "argv", ["run.py", "no such row"])
     with pytest.raises(SystemExit):
@@ -170,7 +173,7 @@ class Fake:
         self.seconds = 3e-6 if module == "torch" else 1.5e-6
 
     def ask(self, **request):
-        return {"seconds": self.seconds}
+        return {"seconds": self.seconds, "result": self.seconds}
 
     def stop(self):
         pass
