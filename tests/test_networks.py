@@ -188,3 +188,75 @@ def test_what_modules_of_convolution_do_not_take() -> None:
     ):
         with pytest.raises(TypeError, match=rf"^{where}.forward\(\) missing 1 required positional argument: 'input'$"):
             module()
+
+
+# ---------------------------------------------------------------- what is no tensor, or not of a type that is taken
+NO_TENSOR = {
+    "dropout2d": ((), "dim"),
+    "embedding_bag": ((torch.ones(2, 2),), "dim"),
+    "group_norm": ((2,), "dim"),
+    "local_response_norm": ((2,), "dim"),
+    "log_softmax": ((1,), "log_softmax"),
+    "margin_ranking_loss": ((torch.ones(2), torch.ones(2)), "dim"),
+    "adaptive_avg_pool2d": (((2, None),), "size"),
+    "adaptive_max_pool3d": ((2,), "size"),
+    "fractional_max_pool2d": ((2, None, 0.5), "size"),
+    "fractional_max_pool3d": ((2, 2), "dim"),
+    "gaussian_nll_loss": ((torch.ones(2), torch.ones(2)), "size"),
+    "instance_norm": ((), "size"),
+    "max_unpool2d": ((torch.ones(2), 2), "size"),
+    "hinge_embedding_loss": ((torch.ones(2),), ("input", 1)),
+    "kl_div": ((torch.ones(2), None, None, "sum"), ("input", 1)),
+    "poisson_nll_loss": ((torch.ones(2),), ("input", 1)),
+    "triplet_margin_loss": ((torch.ones(2), torch.ones(2)), ("anchor", 1)),
+    "cosine_embedding_loss": ((torch.ones(2), torch.ones(())), ("input1", 1)),
+    "cosine_similarity": ((torch.ones(2),), ("x1", 1)),
+    "pairwise_distance": ((torch.ones(2),), ("x1", 1)),
+    "multi_margin_loss": ((torch.ones(2),), ("input", 1)),
+    "multilabel_margin_loss": ((torch.ones(2),), ("input", 1)),
+    "soft_margin_loss": ((torch.ones(2),), ("input", 1)),
+    "one_hot": ((), ("input", 1)),
+}
+
+
+@pytest.mark.parametrize("name", NO_TENSOR)
+def test_what_is_no_tensor(name: str) -> None:
+    rest, expected = NO_TENSOR[name]
+    with pytest.raises((AttributeError, TypeError)) as caught:
+        getattr(F, name)([1.0], *rest)
+    if isinstance(expected, str):
+        assert type(caught.value) is AttributeError
+        assert str(caught.value) == f"'list' object has no attribute '{expected}'"
+    else:
+        assert (
+            str(caught.value) == f"{name}(): argument '{expected[0]}' (position {expected[1]}) must be Tensor, not list"
+        )
+
+
+X4 = torch.ones(2, 3, 4, 4)
+REFUSED = [
+    (lambda: F.layer_norm(torch.ones(2, 3).long(), (4,), torch.ones(4)), "mixed dtype (CPU): all inputs must share same"),
+    (lambda: F.layer_norm(torch.ones(2, 3).half(), (3,), torch.ones(3).half(), torch.ones(3)), "expected scalar type Half"),
+    (lambda: F.group_norm(X4.double(), 3, torch.ones(3), torch.ones(3).double()), "mixed dtype (CPU): expect parameter"),
+    (lambda: F.group_norm(X4.long(), 3), "\"GroupNormKernelImpl\" not implemented for 'Long'"),
+    (lambda: F.fold(torch.ones(4, 3), 2, 2), "Given output_size=(2, 2), kernel_size=(2, 2), dilation=(1, 1), padding=(0, 0), "
+     "stride=(1, 1), expected size of input's dimension 2 to match the calculated number of sliding blocks 1 * 1 = 1, but "
+     "got input.size(2)=3."),
+    (lambda: F.unfold(torch.ones(2, 3), 2), "Dimension out of range (expected to be in range of [-2, 1], but got 2)"),
+    (lambda: F.unfold(X4, (2,)), "It is expected kernel_size equals to 2, but got size 1"),
+    (lambda: F.unfold(X4.long(), 2), "\"im2col_out_cpu\" not implemented for 'Long'"),
+    (lambda: F.avg_pool2d(X4[None], 2), "Expected 3D or 4D (batch mode) tensor with optional 0 dim"),
+    (lambda: F.max_pool1d(X4[0].long(), 2), "\"max_pool1d_impl\" not implemented for 'Long'"),
+    (lambda: F.fractional_max_pool2d(X4[None], 2, 2), "fractional_max_pool2d(): Expected 3D or 4D tensor, but got: [1, 2"),
+    (lambda: F.rrelu(X4.half(), training=True), "\"rrelu_with_noise_out_cpu\" not implemented for 'Half'"),
+    (lambda: torch.nn.GRU(3, 2)(torch.ones(0, 2, 3)), "Expected sequence length to be larger than 0 in RNN"),
+    (lambda: torch.nn.LSTM(3, 2, batch_first=True)(torch.ones(2, 0, 3)), "Expected sequence length to be larger than 0 in RNN"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_types_and_sizes_that_are_refused(case: int) -> None:
+    call, words = REFUSED[case]
+    with pytest.raises((RuntimeError, IndexError, NotImplementedError)) as caught:
+        call()
+    assert str(caught.value).startswith(words)

@@ -15,6 +15,7 @@ from livetape.kernels.select import refuse
 from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.dims import as_int, is_integer
 from livetape.ops.pooling import AT_PLACES, PLACES_BACKWARD
+from livetape.ops.refuse import must_be_tensors, must_have
 from livetape.ops.table import row
 from livetape.random import default_generator
 
@@ -131,8 +132,8 @@ def _check_adaptive(name: str, input: Any, dims: int) -> None:
 
 def _adaptive_avg(dims: int, input: Any, output_size: Any) -> Any:
     name = f"adaptive_avg_pool{dims}d"
-    if isinstance(input, TensorBase):
-        output_size = _with_defaults(output_size, shape_of(input))
+    must_have("size", input)
+    output_size = _with_defaults(output_size, shape_of(input))
     out = _size_argument(name, output_size, dims)
     if any(o < 0 for o in out):
         shown = f"{out[0]}, " + ",".join(map(str, out[1:]))
@@ -187,8 +188,8 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
 
 def _adaptive_max(dims: int, input: Any, output_size: Any, return_indices: bool) -> Any:
     name = f"adaptive_max_pool{dims}d"
-    if isinstance(input, TensorBase):
-        output_size = _with_defaults(output_size, shape_of(input))
+    must_have("size", input)
+    output_size = _with_defaults(output_size, shape_of(input))
     out = _size_argument(name, output_size, dims)
     _check_adaptive(name, input, dims)
     size = input.array.shape
@@ -266,7 +267,9 @@ def _unpooled_size(size: Any, kernel: Any, stride: Any, padding: Any, output_siz
 def _unpool(dims: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Any:
     kernel = _numbers(kernel_size, dims)
     step = kernel if stride is None else _numbers(stride, dims)
+    must_have("size", input)
     out = _unpooled_size(tuple(shape_of(input)), kernel, step, _numbers(padding, dims), output_size)
+    must_be_tensors(f"max_unpool{dims}d", input=input, indices=indices)
     if indices.dtype is not int64:
         raise noted(RuntimeError(f"elements in indices should be type int64 but got: {SCALAR_TYPE[indices.dtype]}"))
     size = input.array.shape
@@ -316,6 +319,7 @@ def max_unpool1d(
     kernel = _numbers(kernel_size, 1)
     step = kernel if stride is None else _numbers(stride, 1)
     wanted = None if output_size is None else tuple(output_size)
+    must_have("size", input)
     out = _unpooled_size(tuple(shape_of(input)), kernel, step, _numbers(padding, 1), wanted)
     found = (
         _unpool(2, input.unsqueeze(-2), indices.unsqueeze(-2), (1, *kernel), (1, *step), 0, (1, *out))
@@ -332,6 +336,7 @@ def _fractional(
     name = f"fractional_max_pool{dims}d"
     if output_size is None and output_ratio is None:
         raise noted(ValueError(f"{name} requires specifying either an output_size or an output_ratio"))
+    must_have("size" if output_size is None else "dim", input)
     size = input.array.shape
     if output_size is None:
         ratio = (output_ratio,) * dims if not isinstance(output_ratio, (tuple, list)) else tuple(output_ratio)
@@ -339,6 +344,9 @@ def _fractional(
     else:
         out = _numbers(output_size, dims)
     if len(size) not in (dims + 1, dims + 2):
+        if len(size) > dims:
+            where = f"{name}()" if dims == 2 else f"{name}_out()"
+            raise noted(RuntimeError(f"{where}: Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(size)}"))
         raise noted(
             IndexError(
                 f"Dimension out of range (expected to be in range of [{-len(size)}, {len(size) - 1}], but got {-dims - 1})"

@@ -12,7 +12,7 @@ from livetape.kernels import normalization as kernels
 from livetape.ops.basics import zeros_like
 from livetape.ops.matrices import plus
 from livetape.ops.normalization import check_params, second_derivatives
-from livetape.ops.refuse import must_be_tensors
+from livetape.ops.refuse import must_be_tensors, must_have
 from livetape.ops.table import row
 
 
@@ -163,6 +163,7 @@ def functional_instance_norm(
 ) -> Any:
     """`batch_norm` of each sample by itself (source: ``torch.nn.functional.instance_norm``)."""
     if use_input_stats:
+        must_have("size", input)
         size = shape_of(input)
         if math.prod(size[2:]) == 1:
             raise noted(ValueError(f"Expected more than 1 spatial element when training, got input size {size}"))

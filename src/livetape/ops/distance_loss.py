@@ -17,6 +17,7 @@ from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.dims import wrap_dim
 from livetape.ops.distances import plain_norm
 from livetape.ops.loss_options import broadcast, logs_that_count, reduce_loss, reduction_of
+from livetape.ops.refuse import must_be_tensors, must_have
 from livetape.ops.smooth import LOG_SIGMOID
 
 
@@ -33,6 +34,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 
     Source: ``torch.nn.functional.cosine_similarity``.
     """
+    must_be_tensors("cosine_similarity", x1=x1, x2=x2)
     kind = promote("cosine_similarity", x1, x2)
     if kind.category < FLOAT:
         raise noted(
@@ -45,6 +47,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of ``x1 - x2 + eps`` along the last dimension (source: ``torch.nn.functional.pairwise_distance``)."""
+    must_be_tensors("pairwise_distance", x1=x1, x2=x2)
     return plain_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
@@ -73,6 +76,7 @@ def kl_div(
                 stacklevel=2,
             )
         how = reduction_of("sum" if reduction == "batchmean" else reduction)
+    must_be_tensors("kl_div", input=input, target=target)
     if input.dtype.category < FLOAT or target.dtype.category < FLOAT:
         raise noted(RuntimeError("kl_div: Integral inputs not supported."))
     if log_target:
@@ -97,6 +101,7 @@ def poisson_nll_loss(
 ) -> Any:
     """The negative log likelihood of counts under Poisson laws (source: ``torch.nn.functional.poisson_nll_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
+    must_be_tensors("poisson_nll_loss", input=input, target=target)
     loss = input.exp() - target * logs_that_count(target, input) if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
@@ -114,6 +119,7 @@ def gaussian_nll_loss(
         var = wrap(np.full(input.array.shape, var, input.array.dtype), input.dtype, None)
     elif (var.array < 0).any():
         raise noted(ValueError("var has negative entry/entries"))
+    must_have("size", input)
     size, have = tuple(shape_of(input)), tuple(shape_of(var))
     if have != size:
         if size[:-1] == have:
@@ -140,6 +146,7 @@ def hinge_embedding_loss(
     Source: ``torch.nn.functional.hinge_embedding_loss``.
     """
     how = reduction_of(reduction, size_average, reduce)
+    must_be_tensors("hinge_embedding_loss", input=input, target=target)
     short = (margin - input).clamp_min(0)
     return reduce_loss(_where(target != 1, short) + _where(target != -1, input), how)
 
@@ -160,6 +167,7 @@ def margin_ranking_loss(
 ) -> Any:
     """What ``target * (input1 - input2)`` lacks of ``margin`` (source: ``torch.nn.functional.margin_ranking_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
+    must_have("dim", input1, input2, target)
     if not input1.array.ndim == input2.array.ndim == target.array.ndim:
         raise noted(
             RuntimeError(
@@ -185,6 +193,7 @@ def cosine_embedding_loss(
     Source: ``torch.nn.functional.cosine_embedding_loss``.
     """
     how = reduction_of(reduction, size_average, reduce)
+    must_be_tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
     dims = target.array.ndim
     if dims > 1:
         raise noted(RuntimeError("0D or 1D target tensor expected, multi-target not supported"))
@@ -224,6 +233,7 @@ def triplet_margin_loss(
     how = reduction_of(reduction, size_average, reduce)
     if margin <= 0:
         raise noted(ValueError(f"margin must be greater than 0, got {margin}"))
+    must_be_tensors("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     dims = [t.array.ndim for t in (anchor, positive, negative)]
     if not dims[0] == dims[1] == dims[2]:
         raise noted(

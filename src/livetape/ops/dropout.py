@@ -10,13 +10,14 @@ import numpy as np
 from livetape._tape.explain import argument_error, noted
 from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
-from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean
+from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean, float16
 from livetape.kernels import activation as kernels
 from livetape.kernels.draws import unit
 from livetape.kernels.sampling import bernoulli, dropout_mask
 from livetape.kernels.select import refuse
 from livetape.ops.arithmetic import add, add_, mul
 from livetape.ops.basics import detach, zeros_like
+from livetape.ops.refuse import must_have
 from livetape.ops.sampling import interposed
 from livetape.ops.table import elementwise, row
 from livetape.random import default_generator
@@ -159,6 +160,7 @@ def functional_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, L) or (C, L) (source: ``torch.nn.functional.dropout1d``)."""
     _check(p)
+    must_have("dim", input)
     ndim = input.array.ndim
     if ndim not in (2, 3):
         raise noted(
@@ -193,6 +195,7 @@ def _warn_dims(name: str, ndim: int, spatial: int) -> None:
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, H, W) or (N, C, L) (source: ``torch.nn.functional.dropout2d``)."""
     _check(p)
+    must_have("dim", input)
     ndim = input.array.ndim
     if ndim not in (3, 4):
         _warn_dims("dropout2d", ndim, 2)
@@ -210,6 +213,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W) (source: ``torch.nn.functional.dropout3d``)."""
     _check(p)
+    must_have("dim", input)
     ndim = input.array.ndim
     if ndim not in (4, 5):
         _warn_dims("dropout3d", ndim, 3)
@@ -311,7 +315,7 @@ def _slopes(name: str, input: Any, lower: float, upper: float, training: bool, g
     if lower > upper:
         raise noted(RuntimeError("Lower bound should be less than or equal to the upper bound"))
     array = input.array
-    if input.dtype.category != FLOAT:
+    if input.dtype.category != FLOAT or (training and input.dtype is float16):
         raise noted(refuse("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", array.dtype))
     if training and hasattr(array, "alike"):  # a batch: each sample may want slopes of its own
         bits = (generator or default_generator).bits

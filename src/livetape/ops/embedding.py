@@ -13,6 +13,7 @@ from livetape._tape.tensor import TensorBase, counter_of, from_array, shape_of, 
 from livetape._tape.views import check_inplace
 from livetape.dtypes import SCALAR_TYPE, int32, int64
 from livetape.kernels import embedding as kernels
+from livetape.ops.refuse import must_be_tensors, must_have
 from livetape.ops.table import row
 
 # ---------------------------------------------------------------- embedding
@@ -262,13 +263,14 @@ def functional_embedding_bag(
 
     Source: ``torch.nn.functional.embedding_bag``.
     """
-    if weight.dtype is int64 and input.dtype.is_floating_point:
+    if weight.dtype is int64 and isinstance(input, TensorBase) and input.dtype.is_floating_point:
         warnings.warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, "
             "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.",
             stacklevel=2,
         )
         weight, input = input, weight
+    must_have("dim", input)
     if per_sample_weights is not None and shape_of(input) != shape_of(per_sample_weights):
         raise noted(
             ValueError(
@@ -339,6 +341,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
+    must_be_tensors("one_hot", input=tensor)
     if isinstance(num_classes, bool) or not hasattr(num_classes, "__index__"):
         raise noted(
             TypeError(f"one_hot(): argument 'num_classes' (position 2) must be int, not {type(num_classes).__name__}")

@@ -10,6 +10,7 @@ from livetape.dtypes import BOOL, FLOAT, SCALAR_TYPE, int64
 from livetape.kernels import loss as kernels
 from livetape.kernels.loss import NONE
 from livetape.ops.loss_options import broadcast, collapsed, count, reduction_of, refuse_gradient, share
+from livetape.ops.refuse import must_be_tensors
 from livetape.ops.table import row
 
 
@@ -222,6 +223,7 @@ def soft_margin_loss(
 ) -> Any:
     """log(1 + exp(-target * input)) for targets 1 and -1 (source: ``torch.nn.functional.soft_margin_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
+    must_be_tensors("soft_margin_loss", input=input, target=target)
     refuse_gradient("soft_margin_loss", "target", target)
     if shape_of(input) != shape_of(target):
         input, target = broadcast(input, target)
@@ -274,6 +276,7 @@ def multi_margin_loss(
     how = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
         raise noted(ValueError("only p == 1 and p == 2 supported"))
+    must_be_tensors("multi_margin_loss", input=input, target=target)
     size, places = input.array.shape, target.array.shape
     if weight is not None:
         refuse_gradient("multi_margin_loss", "weight", weight)
@@ -326,6 +329,7 @@ def multilabel_margin_loss(
 ) -> Any:
     """The margins between named classes and the others (source: ``torch.nn.functional.multilabel_margin_loss``)."""
     how = reduction_of(reduction, size_average, reduce)
+    must_be_tensors("multilabel_margin_loss", input=input, target=target)
     size, places = input.array.shape, target.array.shape
     if len(size) > 2 or (size and size[-1] == 0):
         raise noted(

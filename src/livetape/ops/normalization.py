@@ -9,12 +9,12 @@ import numpy as np
 
 from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
-from livetape.dtypes import FLOAT, dtype, float32
+from livetape.dtypes import FLOAT, SCALAR_TYPE, dtype, float32
 from livetape.kernels import normalization as kernels
 from livetape.kernels.select import refuse
 from livetape.ops.joining import cat
 from livetape.ops.matrices import plus
-from livetape.ops.refuse import must_be_tensors
+from livetape.ops.refuse import must_be_tensors, must_have
 from livetape.ops.table import into, row
 
 
@@ -142,13 +142,19 @@ def _shape_argument(name: str, value: Any) -> tuple[int, ...]:
 
 
 def check_params(kind: dtype, *params: Any) -> None:
-    """Weights have the input's dtype, or float32 where that is a half precision."""
-    for value in params:
-        if value is not None and value.dtype is not kind:
-            if value.dtype is not float32:
-                raise noted(RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float"))
-            if kind.itemsize != 2:
-                raise noted(RuntimeError("mixed dtype (CPU): all inputs must share same datatype."))
+    """Weights have the input's dtype, or float32 where that is a half precision. Torch goes by the first one."""
+    given = [value.dtype for value in params if value is not None]
+    if not given:
+        return
+    if given[0] is not kind:
+        if any(other is not float32 for other in given):
+            raise noted(RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float"))
+        if kind.itemsize != 2 or kind.category != FLOAT:
+            raise noted(RuntimeError("mixed dtype (CPU): all inputs must share same datatype."))
+    elif kind.category == FLOAT:
+        for other in given:
+            if other is not kind:
+                raise noted(RuntimeError(f"expected scalar type {SCALAR_TYPE[kind]} but found {SCALAR_TYPE[other]}"))
 
 
 def layer_norm(
@@ -179,9 +185,9 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
 def _layer_norm(name: str, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     must_be_tensors(name, input=input)
     normalized_shape = _shape_argument(name, normalized_shape)
-    _check_normalized(input, normalized_shape, ", ", weight=weight, bias=bias)
-    if input.dtype.category == FLOAT:
+    if normalized_shape:
         check_params(input.dtype, weight, bias)
+    _check_normalized(input, normalized_shape, ", ", weight=weight, bias=bias)
     return LAYER_NORM.apply((input, normalized_shape, weight, bias, eps))
 
 
@@ -310,13 +316,13 @@ def group_norm(
                     f"got {name} of shape {list(shown.array.shape)} and input of shape {list(size)}"
                 )
             )
-    if input.dtype.category == FLOAT:
-        check_params(input.dtype, weight, bias)
+    check_params(input.dtype, weight, bias)
     return GROUP_NORM.apply((input, weight, bias, size[0], size[1], math.prod(size[2:]), num_groups, eps))[0]
 
 
 def functional_group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """`group_norm`, which refuses single values (source: ``torch.nn.functional.group_norm``)."""
+    must_have("dim", input)
     size = shape_of(input)
     if len(size) < 2:
         raise noted(RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(size)}"))
@@ -335,6 +341,7 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
 
     Source: ``torch.nn.functional.local_response_norm``.
     """
+    must_have("dim", input)
     ndim = input.array.ndim
     if ndim < 3:
         raise noted(

@@ -9,7 +9,9 @@ import numpy as np
 
 from livetape._tape.explain import argument_error, noted
 from livetape._tape.tensor import TensorBase
+from livetape.dtypes import FLOAT, boolean
 from livetape.kernels import convolution as kernels
+from livetape.kernels.select import refuse
 from livetape.ops.dims import as_int, is_integer
 from livetape.ops.table import row
 
@@ -166,8 +168,6 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
     if is_integer(value):
         return (as_int(value), as_int(value))
     found = tuple([as_int(v) for v in value])
-    if len(found) == 1:
-        return (found[0], found[0])
     if len(found) != 2:
         raise noted(RuntimeError(f"It is expected {name} equals to 2, but got size {len(found)}"))
     return found  # type: ignore[return-value]
@@ -193,6 +193,11 @@ def _check_numbers(kernel: Any, dilation: Any, padding: Any, stride: Any) -> Non
         )
 
 
+def _refuse_integers(name: str, input: Any) -> None:
+    if input.dtype.category < FLOAT and input.dtype is not boolean:
+        raise noted(refuse(name, input.array.dtype))
+
+
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """(N, C, H, W) as columns (N, C kH kW, l) of its blocks (source: ``torch.nn.functional.unfold``)."""
     if not isinstance(input, TensorBase):
@@ -201,6 +206,14 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     around, step = _pair("padding", padding), _pair("stride", stride)
     _check_numbers(kernel, spread, around, step)
     size = input.array.shape
+    if len(size) < 3:  # torch looks at the sizes of the last dimensions before it counts them
+        if not size:
+            raise noted(IndexError("Dimension specified as 1 but tensor has no dimensions"))
+        raise noted(
+            IndexError(
+                f"Dimension out of range (expected to be in range of [{-len(size)}, {len(size) - 1}], but got {len(size)})"
+            )
+        )
     if len(size) not in (3, 4) or not all(size[-3:]):
         raise noted(
             RuntimeError(
@@ -217,6 +230,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
                 f"{out}, but its components must be at least one."
             )
         )
+    _refuse_integers("im2col_out_cpu", input)
     return IM2COL.apply((input, kernel, spread, around, step))
 
 
@@ -237,12 +251,11 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
             )
         )
     rows, places = have[-2:]
-    first = len(have) - 2
     if rows % math.prod(kernel):
         raise noted(
             RuntimeError(
-                f"Expected size of input's dimension {first} to be divisible by the product of kernel_size, "
-                f"but got input.size({first})={rows} and kernel_size={kernel}."
+                f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+                f"but got input.size(1)={rows} and kernel_size={kernel}."
             )
         )
     out = kernels.output_size(size, kernel, step, around, spread)
@@ -250,15 +263,16 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
     if places != math.prod(out):
         raise noted(
             RuntimeError(
-                f"{given}, expected size of input's dimension {first + 1} to match the calculated number of "
+                f"{given}, expected size of input's dimension 2 to match the calculated number of "
                 f"sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, but got "
-                f"input.size({first + 1})={places}."
+                f"input.size(2)={places}."
             )
         )
     if min(out) < 1:
         raise noted(RuntimeError(f"{given}, expected output spatial size to be at least one."))
     if min(size) < 1:
         raise noted(RuntimeError(f"Expected output spatial size to be positive, but got: output_size={size}."))
+    _refuse_integers("col2im_out_cpu", input)
     return COL2IM.apply((input, size, kernel, spread, around, step))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from livetape._tape.explain import noted
-from livetape.dtypes import boolean
+from livetape.dtypes import FLOAT, boolean
 from livetape.kernels import pooling as kernels
 from livetape.kernels.select import refuse
 from livetape.ops.activation import RELU
@@ -198,7 +198,7 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """The largest value of each window of (N, C, L) or (C, L) (source: ``torch.nn.functional.max_pool1d``)."""
-    size = need_tensor("max_pool1d", input).array.shape
+    size = need_tensor("max_pool1d_with_indices" if return_indices else "max_pool1d", input).array.shape
     if return_indices:
         return _indexed_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
     if len(size) not in (2, 3) or not all(size[-2:]):
@@ -228,7 +228,7 @@ def max_pool1d(
     out = kernels.pooled_size(size[-1], kernel, step, around, spread, ceil_mode)
     if out <= 0:
         raise noted(RuntimeError(f"max_pool1d() Invalid computed output size: {out}"))
-    if input.dtype is boolean or input.dtype.is_complex:
+    if input.dtype.category != FLOAT:
         raise noted(refuse("max_pool1d_impl", input.array.dtype))
     found = _MAX[2][0].apply((input.unsqueeze(-2), (1, kernel), (1, step), (0, around), (1, spread), (1, out)))
     return found.squeeze(-2)
@@ -301,6 +301,13 @@ def _avg_pool(
                 )
             )
         raise noted(RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input"))
+    if dims == 2 and input.array.ndim > 4:
+        raise noted(
+            RuntimeError(
+                "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but "
+                f"got:{list(input.array.shape)}"
+            )
+        )
     if divisor_override == 0:
         raise noted(RuntimeError("divisor must be not zero"))
     out = window_sizes(name, input, dims, kernel, step, around, (1,) * dims, ceil_mode)

@@ -103,6 +103,13 @@ def no_tensor(name: str, input: Any, other: Any, second: str = "other") -> TypeE
     return invalid(name, (input, other), *forms.get(name, forms[second]))
 
 
+def must_have(attribute: str, *values: Any) -> None:
+    """Raise Python's AttributeError for what is no tensor: torch's code in Python asks for this attribute first."""
+    for value in values:
+        if not isinstance(value, TensorBase):
+            raise noted(AttributeError(f"'{type(value).__name__}' object has no attribute '{attribute}'"))
+
+
 def must_be_tensors(name: str, **arguments: Any) -> None:
     """Raise torch's TypeError for the first argument that is no tensor; a method does not count its own tensor."""
     for position, (argument, value) in enumerate(arguments.items(), not name.endswith("_")):

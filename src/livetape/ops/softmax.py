@@ -9,7 +9,7 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.kernels import softmax as kernels
 from livetape.ops.dims import wrap_dim
-from livetape.ops.refuse import must_be_tensors
+from livetape.ops.refuse import must_be_tensors, must_have
 from livetape.ops.table import into, row
 
 # ---------------------------------------------------------------- softmax
@@ -96,25 +96,21 @@ def _chosen_dim(name: str, input: Any, dim: Any, stacklevel: int) -> Any:
         UserWarning,
         stacklevel=stacklevel + 1,
     )
+    must_have("dim", input)
     return 0 if input.array.ndim in (0, 1, 3) else 1
-
-
-def _of_tensor(name: str, input: Any) -> None:
-    if not isinstance(input, TensorBase):
-        raise AttributeError(f"'{type(input).__name__}' object has no attribute '{name}'")
 
 
 def functional_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """`softmax` whose ``dim`` may be left out, with a warning (source: ``torch.nn.functional.softmax``)."""
-    _of_tensor("softmax", input)
     dim = _chosen_dim("softmax", input, dim, _stacklevel)
+    must_have("softmax", input)
     return SOFTMAX.apply(_prepared("softmax", input, dim, dtype, 1))
 
 
 def functional_log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """`log_softmax` whose ``dim`` may be left out (source: ``torch.nn.functional.log_softmax``)."""
-    _of_tensor("log_softmax", input)
     dim = _chosen_dim("log_softmax", input, dim, _stacklevel)
+    must_have("log_softmax", input)
     return LOG_SOFTMAX.apply(_prepared("log_softmax", input, dim, dtype, 1))
 
 
@@ -126,8 +122,8 @@ def _check_negatable(input: Any) -> None:
 
 def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """`softmax` of ``-input`` (source: ``torch.nn.functional.softmin``)."""
-    _check_negatable(input)
     dim = _chosen_dim("softmin", input, dim, _stacklevel)
+    _check_negatable(input)
     return SOFTMAX.apply(_prepared("softmax", -input, dim, dtype, 1))
 
 
