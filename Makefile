@@ -6,6 +6,8 @@
 #   make test-pure  the tests, on the uncompiled package
 #   make parity     comparisons with a real PyTorch
 #   make bench      the benchmarks
+#   make perf-guard instructions of hot paths against the recorded ones (needs valgrind)
+#   make sanitize   the tests of the C++ kernels under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make lint       ruff and mypy
 #   make clean      remove all that the targets above made
 
@@ -16,11 +18,15 @@ PYTEST := -m pytest -n $(WORKERS) -q
 # The workers share the cores: BLAS threads that wait for each other would take most of the time.
 test test-pure parity: export OPENBLAS_NUM_THREADS := 1
 test test-pure parity: export OMP_NUM_THREADS := 1
+# Tests that reach the C++ kernels, and the folder of those that are compiled with checks.
+KERNEL_TESTS := $(wildcard tests/test_native*.py) \
+    $(patsubst %,tests/test_%.py,elementwise functional networks optim random reductions sequences)
+SANITIZED := build/sanitize
 # What an installed copy is made from. Folders count, so that a removed file is noticed too.
 SOURCES := setup.py mypyc.ini pyproject.toml README.md LICENSE \
            $(shell find src \( -name '.*' -o -name __pycache__ -o -name '*.egg-info' \) -prune -o -print)
 
-.PHONY: demo test test-pure parity bench lint clean
+.PHONY: demo test test-pure parity bench perf-guard sanitize lint clean
 .DELETE_ON_ERROR:
 
 demo: .venv/livetape.stamp
@@ -37,6 +43,17 @@ parity: .venv-parity/livetape.stamp
 
 bench: .venv/livetape.stamp .venv-parity/tools.stamp
 	.venv/bin/python benchmarks/run.py --torch-python .venv-parity/bin/python $(ARGS)
+
+perf-guard: .venv/livetape.stamp
+	.venv/bin/python benchmarks/guard.py $(ARGS)
+
+# Without blocks that are kept and used again (LIVETAPE_BUFFERS, PYTHONMALLOC) accesses beyond any of them are seen.
+SANITIZE = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc \
+    OPENBLAS_NUM_THREADS=1 PYTHONPATH=$(abspath $(SANITIZED))
+sanitize: $(SANITIZED)/livetape.stamp
+	$(SANITIZE) LIVETAPE_BUFFERS=0 .venv/bin/python -m pytest -q $(or $(ARGS),$(KERNEL_TESTS))
+	$(if $(ARGS),,$(SANITIZE) .venv/bin/python -m pytest -q tests/test_buffers.py)
 
 lint: .venv/tools.stamp
 	.venv/bin/ruff check .
@@ -68,6 +85,15 @@ clean:
 %/livetape.stamp: %/tools.stamp $(SOURCES)
 	@echo "building livetape for $* (compiling takes minutes, once) ..."
 	@$*/bin/python $(PIP) install --no-deps --no-build-isolation .
+	@touch $@
+
+# The C++ kernels with checks, in a folder of its own beside uncompiled Python.
+$(SANITIZED)/livetape.stamp: export LIVETAPE_PURE := 0
+$(SANITIZED)/livetape.stamp: export LIVETAPE_SANITIZE := 1
+$(SANITIZED)/livetape.stamp: .venv/tools.stamp $(SOURCES)
+	@echo "building the kernels with checks (compiling takes minutes, once) ..."
+	@rm -rf $(SANITIZED)
+	@.venv/bin/python $(PIP) install --no-deps --no-build-isolation --target $(SANITIZED) .
 	@touch $@
 
 .NOTPARALLEL:

@@ -29,7 +29,7 @@ if CHOICE not in ("", "0", "1"):
     raise SystemExit(f"livetape: LIVETAPE_PURE must be 0, 1 or unset, not {CHOICE!r}")
 SANITIZE = os.environ.get("LIVETAPE_SANITIZE") == "1"
 # Null and oversized accesses are AddressSanitizer's to find as well; their own checks triple the time to compile.
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize=null,object-size,vptr"]
+SANITIZERS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize=null,object-size,vptr"]
 
 # pip asks for metadata and requirements first, by other commands: only these ones build.
 BUILDING = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install", "develop"} & set(sys.argv)
