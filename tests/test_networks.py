@@ -260,3 +260,23 @@ def test_types_and_sizes_that_are_refused(case: int) -> None:
     with pytest.raises((RuntimeError, IndexError, NotImplementedError)) as caught:
         call()
     assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("options", "shape", "words"),
+    [
+        ({}, (3, 2), "Expected key_padded_mask.shape[0] to be 2, but got 3"),
+        ({}, (2, 4), "Expected key_padded_mask.shape[1] to be 3, but got 4"),
+        ({"add_zero_attn": True}, (2, 4), "Expected key_padded_mask.shape[1] to be 4, but got 5"),
+    ],
+)
+def test_masks_of_padding_that_do_not_fit(options: Any, shape: Any, words: str) -> None:
+    attention, x = torch.nn.MultiheadAttention(8, 2, batch_first=True, **options), torch.ones(2, 3, 8)
+    with pytest.raises(AssertionError) as caught:
+        attention(x, x, x, key_padding_mask=torch.zeros(shape))
+    assert str(caught.value) == words
+
+
+def test_nothing_to_pad() -> None:
+    with pytest.raises(RuntimeError, match=r"^received an empty list of sequences$"):
+        torch.nn.utils.rnn.pad_sequence([])

@@ -264,10 +264,11 @@ def multi_head_attention_forward(
         attn_mask, key_padding_mask = _pad_end(attn_mask), _pad_end(key_padding_mask)
     src_len = k.size(1)
     if key_padding_mask is not None:
-        if key_padding_mask.shape != (bsz, src_len):
-            raise AssertionError(
-                f"expecting key_padding_mask shape of {(bsz, src_len)}, but got {key_padding_mask.shape}"
-            )
+        for axis, expected in enumerate((bsz, src_len)):
+            if key_padding_mask.shape[axis] != expected:
+                raise AssertionError(
+                    f"Expected key_padded_mask.shape[{axis}] to be {expected}, but got {key_padding_mask.shape[axis]}"
+                )
         by_head = key_padding_mask.view(bsz, 1, 1, src_len).expand(-1, num_heads, -1, -1)
         by_head = by_head.reshape(bsz * num_heads, 1, src_len)
         attn_mask = by_head if attn_mask is None else attn_mask + by_head

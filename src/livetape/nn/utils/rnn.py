@@ -197,7 +197,9 @@ def pad_sequence(
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     found = list(sequences.unbind(0)) if isinstance(sequences, Tensor) else list(sequences)
-    longest = max((s.size(0) for s in found), default=0)
+    if not found:
+        raise RuntimeError("received an empty list of sequences")
+    longest = max(s.size(0) for s in found)
     padded = []
     for sequence in found:
         missing = longest - sequence.size(0)
