@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -847,3 +848,67 @@ def test_gradients_to_start_with_are_checked_in_torchs_words():
         with pytest.raises(error, match=words):
             call()
     assert torch.autograd.grad(y, x, (ones, ones))[0].tolist() == [2, 2, 2]  # the rest is not looked at
+
+
+class _Nested(Function):
+    """Its backward starts another, ``depth`` deep."""
+
+    @staticmethod
+    def forward(ctx, x, depth):
+        ctx.depth = depth
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.depth == 0:
+            return g, None
+        with torch.enable_grad():
+            t = torch.ones(2, requires_grad=True)
+            _Nested.apply(t * 1.01, ctx.depth - 1).sum().backward()
+        return g * t.grad, None
+
+
+def test_walks_inside_walks_do_not_end_pythons_stack():
+    x = torch.ones(2, requires_grad=True)
+    _Nested.apply(x, 400).sum().backward()
+    assert torch.allclose(x.grad, torch.full((2,), 1.01**400), rtol=1e-4)
+
+
+def test_an_error_deep_inside_walks_comes_back():
+    class Broken(Function):
+        @staticmethod
+        def forward(ctx, x, depth):
+            ctx.depth = depth
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            if ctx.depth == 0:
+                raise ValueError("at the bottom")
+            with torch.enable_grad():
+                Broken.apply(torch.ones(2, requires_grad=True) * 2, ctx.depth - 1).sum().backward()
+            return g, None
+
+    with pytest.raises(ValueError, match="at the bottom"):
+        Broken.apply(torch.ones(2, requires_grad=True), 70).sum().backward()
+    assert torch.is_grad_enabled()
+    x = torch.ones(2, requires_grad=True)
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_other_threads_compute_inf_and_nan_without_a_word():
+    found = []
+
+    def work():
+        x = torch.tensor([0.0], requires_grad=True)
+        (1 / x).sum().backward()
+        found.extend([(1 / x).item(), torch.tensor([-1.0]).sqrt().item(), x.grad.item()])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert str(found) == "[inf, nan, -inf]"
+    assert sys.getprofile() is None

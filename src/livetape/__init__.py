@@ -9,8 +9,6 @@ import importlib
 from math import e, inf, nan, pi
 from typing import Any
 
-import numpy as _np
-
 from livetape import autograd, buffers, random
 from livetape._tape.tensor import from_array as _from_array
 from livetape.autograd import (
@@ -87,6 +85,7 @@ from livetape.settings import (
 )
 from livetape.size import Size
 from livetape.tensor import Tensor
+from livetape.thread_modes import ignore_float_errors as _ignore_float_errors
 from livetape.threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
 from livetape.version import __version__
 
@@ -105,8 +104,7 @@ def _array_of(value: Any) -> Any:
 
 random.bind(_from_array, _array_of)
 
-# torch computes inf and nan without a word
-_np.seterr(all="ignore")
+_ignore_float_errors()
 buffers.start()
 
 # Loaded when first used, so that importing livetape is quick: packages, and single names from them.

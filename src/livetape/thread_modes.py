@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 
 class ThreadModes(threading.local):
@@ -28,6 +31,43 @@ local = ThreadModes()
 profiled: list[Callable[[], None]] = []  # what is done when a profiler starts, so that it sees more than operations
 
 accumulating = threading.RLock()  # held while a leaf's .grad changes: walks in several threads may share a leaf
+
+
+def elsewhere(call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """``call(*args)`` in a thread of its own, with the modes of this one, which waits for it."""
+    modes = dict(vars(local))
+    results: list[Any] = []
+    errors: list[BaseException] = []
+
+    def body() -> None:
+        vars(local).update(modes)
+        try:
+            results.append(call(*args))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=body, name=threading.current_thread().name)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors.pop()
+    return results.pop()
+
+
+def ignore_float_errors() -> None:
+    """Compute inf and nan without a word, as torch does, in this thread and in those that are started from now on.
+
+    NumPy keeps what it says of them by context, and a new thread begins with an empty one. What `threading.setprofile`
+    names is called first of all in a new thread; it then makes way for what was there before.
+    """
+    np.seterr(all="ignore")
+    before: Any = threading.getprofile()
+
+    def begin(frame: Any, event: str, arg: Any) -> None:
+        np.seterr(all="ignore")
+        sys.setprofile(before)
+
+    threading.setprofile(begin)
 
 
 class Casting:

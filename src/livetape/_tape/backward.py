@@ -26,12 +26,14 @@ from livetape._tape.tensor import (
 from livetape._tape.unused import Unused, joined, note_border, passed_on, settle
 from livetape._tape.views import FREED, CopySlicesBase, edge_of, primitives
 from livetape.dtypes import FLOAT
-from livetape.thread_modes import accumulating
+from livetape.thread_modes import accumulating, elsewhere
 
 add_arrays: Final = np.add
 copyto: Final = np.copyto
 empty_like: Final = np.empty_like
 ones: Final = np.ones
+
+DEEP: Final = 30  # walks inside each other, as Functions start them, before a thread is asked for help
 
 
 class Task:
@@ -40,6 +42,7 @@ class Task:
     __slots__ = (
         "accumulate",
         "create",
+        "depth",
         "finished",
         "keep",
         "leaves",
@@ -60,6 +63,7 @@ class Task:
         self.accumulate = accumulate  # whether leaves receive their gradient in .grad
         self.pruned: bool = False  # whether only paths to the captured inputs are walked
         self.finished: bool = False
+        self.depth: i64 = 0  # how many walks this one is inside of
         self.records: bool = False  # whether the walk is recorded for the sake of a node on its way
         self.results: list[Any] = [None] * captures
         self.visited: list[Vertex] = []
@@ -603,6 +607,17 @@ def run_backward(
     With ``accumulate`` the leaves receive theirs in .grad: all of them, or those among ``inputs``.
     """
     task = Task(keep, create, accumulate, 0 if inputs is None else len(inputs))
+    outer = local.walk
+    if outer is not None:
+        task.depth = outer.depth + 1
+        if task.depth % DEEP == 0:  # Python's stack would end: another thread has one of its own
+            return list(elsewhere(run, (task, roots, root_grads, inputs)))
+    return run(task, roots, root_grads, inputs)
+
+
+def run(task: Task, roots: list[Any], root_grads: list[Any], inputs: list[Any] | None) -> list[Any]:
+    """`run_backward`, once it is known where."""
+    keep, create = task.keep, task.create
     before = bool(local.grad)
     outer = local.walk
     local.walk = task

@@ -53,6 +53,8 @@ def explain_grad(tensor: Any, loss: Any = None, names: Any = None) -> Report:
     .grad is None: not a leaf, but the result of MulBackward0; only leaves keep their gradient
       Next: call retain_grad() on it before backward(), or take autograd.grad(loss, tensor)
     """
+    if not isinstance(tensor, TensorBase):
+        raise TypeError(f"expected a tensor, not {type(tensor).__name__}")
     inquiry = Inquiry(loss, names_of(names), [tensor])
     finding = inquiry.explain(tensor)
     if inquiry.guessed and finding.reason in ("zero", "not finite", "no backward", "gradient gone"):
