@@ -323,3 +323,10 @@ def test_batched_tangents() -> None:
         GradcheckError, match="gradcheck failed while testing batched gradient computation with forward-mode"
     ):
         gradcheck(Peeking.apply, (x,), check_forward_ad=True, check_batched_forward_grad=True)
+
+
+def test_whole_numbers_have_no_gradient_to_be_zero() -> None:
+    x = torch.arange(1.0, 4, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda a: a.long(), (x,))
+    with pytest.raises(RuntimeError, match="expected to be zero"):
+        gradcheck(lambda a: (a * a).detach(), (x,))
