@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import livetape as torch
-from livetape import nn
+from livetape import _pytree, nn
 from livetape.func import debug_unwrap, functionalize, grad, jvp, rearrange, replace_all_batch_norm_modules_, vmap
 from livetape.func._rearrange import DimensionBindError
 
@@ -157,3 +158,9 @@ def test_batch_norms_without_statistics() -> None:
     assert list(net.buffers()) == []
     assert not net[0].track_running_stats and net[0].num_batches_tracked is None
     assert net[0](torch.randn(4, 3)).mean().abs() < 1e-6
+
+
+def test_trees_lie_below_what_uses_them() -> None:
+    assert torch.utils._pytree.tree_map is _pytree.tree_map
+    for path in Path(torch.func.__file__).parent.glob("*.py"):
+        assert "livetape.utils" not in path.read_text()

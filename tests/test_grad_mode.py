@@ -159,3 +159,12 @@ def test_inference_mode_may_be_switched_off() -> None:
         return torch.ones(1)
 
     assert run().is_inference()
+
+
+def test_inference_tensors_are_not_resized_outside_of_inference_mode():
+    with torch.inference_mode():
+        x = torch.ones(3)
+        assert torch.ones(3).resize_(2).shape == (2,)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
+        x.resize_(4)
+    assert x.shape == (3,)

@@ -162,8 +162,8 @@ class _Check:
         if not self.outputs:
             floats = [k for k, o in enumerate(self.returned) if o.dtype.category >= FLOAT]  # the others have none
             for difference in found:
-                for part in (difference.real, difference.imag or difference.real):
-                    if any(np.any(part[k] != 0) for k in floats):
+                for columns in (difference.real, difference.imag or difference.real):
+                    if any(np.any(columns[k] != 0) for k in floats):
                         raise GradcheckError("Numerical gradient for function expected to be zero")
             return
         if backward:

@@ -68,6 +68,8 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
         raise noted(RuntimeError("numel: integer multiplication overflow"))
     if wanted == self.array.shape:
         return self
+    if self.inference:  # outside of inference mode it refuses, as all changes in place do
+        check_inplace(self, False, True)
     _resize(self, wanted)
     return self
 

@@ -17,6 +17,6 @@ def set_module(obj: Any, mod: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is not None:
+    if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}") is not None:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'torch.utils' has no attribute '{name}'")
