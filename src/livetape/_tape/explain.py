@@ -25,12 +25,19 @@ CO_VARARGS: Final = 4  # as in the standard library's inspect, which is slow to 
 CO_VARKEYWORDS: Final = 8
 HEAP_TYPE: Final = 1 << 9  # a class made by a class statement
 
+_WRITTEN_IN_C: Final = {
+    **{name: "torch." + name for name in ("dtype", "layout", "memory_format", "device", "Size", "finfo", "iinfo")},
+    "Generator": "torch._C.Generator",
+}
+
 E = TypeVar("E", bound=BaseException)
 
 
 def type_name(value: Any) -> str:
     """The type of an argument as torch's messages name it: those written in C with their module."""
     kind = type(value)
+    if kind.__name__ in _WRITTEN_IN_C and kind.__module__.startswith(("livetape.", "torch")):
+        return _WRITTEN_IN_C[kind.__name__]
     if kind.__flags__ & HEAP_TYPE or kind.__module__ == "builtins":
         return kind.__name__
     return f"{kind.__module__}.{kind.__name__}"

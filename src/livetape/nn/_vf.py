@@ -16,6 +16,7 @@ from livetape.nn.modules import rnn
 from livetape.nn.modules._recurrent import gru_cell as gru_step
 from livetape.nn.modules._recurrent import lstm_cell as lstm_step
 from livetape.nn.modules._recurrent import rnn_cell as rnn_step
+from livetape.ops.boundary import publish
 from livetape.tensor import Tensor
 
 _REDUCTIONS = {1: "mean", 2: "sum"}
@@ -111,3 +112,10 @@ def ctc_loss(
     """`nn.functional.ctc_loss` with the reduction as a number: 0 none, 1 mean, 2 sum (source: ``torch.ctc_loss``)."""
     word = _REDUCTIONS.get(reduction, "none")
     return _ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, word, zero_infinity)
+
+
+publish(
+    globals(),
+    ["ctc_loss", "gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"],
+    "livetape",
+)

@@ -1,8 +1,9 @@
 """The public functions and methods: a wrong call of one gives torch's error, in torch's words.
 
-Python itself finds that an argument is missing or that a list has no `array`; its errors are put in torch's words
-here, where the call comes in from the program. Operations call each other without this. What an operation refuses
-itself, it words itself.
+Whatever a call fails with, its arguments are held here, where it comes in from the program, against the signatures that
+torch has for it: if they fit none, that is the error. Operations call each other without this. Where no signature is
+recorded, or one fits, Python's errors, of a missing argument or of a list that has no `array`, are put in torch's words;
+what an operation refuses itself, it words itself.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from livetape._tape.explain import noted, type_name
+from livetape._tape.explain import note_call, noted, type_name
 from livetape._tape.tensor import TensorBase
 from livetape.kernels.compiled import native
+from livetape.ops.signatures import refusal
 
 _MADE: dict[Any, Any] = {}
 _POSITION = re.compile(r"\w+\(\): argument '(\w+)'( \(position -?\d+\)) must be ")
+_HINT = "livetape: {} makes a tensor of it."
 _NUMPY = {"dim": "axis", "keepdim": "keepdims"}
 
 
@@ -38,7 +41,7 @@ class Boundary:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self.__wrapped__(*args, **kwargs)
-        except (TypeError, AttributeError) as error:
+        except Exception as error:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next  # without this frame
             better = self._explain(self.__wrapped__, args, kwargs, error)
@@ -82,10 +85,10 @@ def publish(names: dict[str, Any], listed: list[str], module: str, prefix: str =
     for name in listed:
         function = names[name]
         if isinstance(function, types.FunctionType):  # compiled rows check their arguments themselves
-            made = _MADE.get((function, prefix))
+            made = _MADE.get((function, prefix + name))
             if made is None:
-                explain = functools.partial(explained, prefix + function.__name__)
-                made = _MADE[function, prefix] = _checked(function, explain, module, name)
+                explain = functools.partial(explained, prefix + name)
+                made = _MADE[function, prefix + name] = _checked(function, explain, module, name)
             names[name] = made
 
 
@@ -103,6 +106,11 @@ def explained(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str,
     name    what messages call the function; with a dot before it, it is a method
     """
     method = name.startswith(".")
+    refused = refusal(name, args[1:] if method else args, kwargs)
+    if refused is not None:
+        return _in_place_of(error, refused, name.lstrip("."), [*args, *kwargs.values()])
+    if not isinstance(error, (TypeError, AttributeError)):
+        return error
     name = name.lstrip(".")
     code = _behind(function).__code__
     if isinstance(error, AttributeError):
@@ -111,6 +119,19 @@ def explained(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str,
         return _wrong_number(name, _behind(function), args, kwargs, method) or error
     _count_as_called(code, args, kwargs, error, method)
     return error
+
+
+def _in_place_of(error: Exception, refused: TypeError, name: str, values: list[Any]) -> TypeError:
+    """The error of a call that fits no signature, with the notes of the one that it led to."""
+    for note in getattr(error, "__notes__", ()):
+        if not note.startswith("livetape: in "):
+            refused.add_note(note)
+    if str(refused).endswith("must be Tensor, not numpy.ndarray"):
+        refused.add_note(_HINT.format("torch.from_numpy(x) or torch.tensor(x)"))
+    elif "must be Tensor, not " in str(refused):
+        refused.add_note(_HINT.format("torch.tensor(x)"))
+    note_call(refused, name, values)
+    return refused
 
 
 def _began(error: Exception) -> bool:
@@ -178,7 +199,7 @@ def _count_as_called(
 def _must_be_tensor(name: str, argument: str, where: str, value: Any) -> TypeError:
     error = TypeError(f"{name}(): argument '{argument}'{where} must be Tensor, not {type_name(value)}")
     hint = "torch.from_numpy(x) or torch.tensor(x)" if type_name(value) == "numpy.ndarray" else "torch.tensor(x)"
-    noted(error).add_note(f"livetape: {hint} makes a tensor of it.")
+    noted(error).add_note(_HINT.format(hint))
     return error
 
 

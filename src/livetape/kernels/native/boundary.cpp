@@ -61,7 +61,7 @@ void explain(Boundary* self, PyObject* const* args, Py_ssize_t count, PyObject* 
 PyObject* called(PyObject* self, PyObject* const* args, size_t count, PyObject* names) {
     Boundary* boundary = reinterpret_cast<Boundary*>(self);
     PyObject* result = PyObject_Vectorcall(boundary->function, args, count, names);
-    if (result == nullptr && (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_AttributeError)))
+    if (result == nullptr && PyErr_ExceptionMatches(PyExc_Exception))
         explain(boundary, args, PyVectorcall_NARGS(count), names);
     return result;
 }
