@@ -27,6 +27,7 @@ SUMS = {
     "matmul_nt",
     "matmul_tn",
     "affine",
+    "row_sums",
     "sum_rows",
     "softmax_backward",
     "log_softmax_backward",
@@ -157,6 +158,7 @@ def test_rows_do_not_depend_on_the_number_of_threads(shape: tuple[int, ...]) -> 
     def everything() -> list[np.ndarray]:
         y, mean, rstd = native.layer_norm(x, shape[1:], weight, weight, 1e-5)
         found = [y, mean, rstd, *native.layer_norm_backward(grad, x, shape[1:], mean, rstd, weight, [True] * 3)]
+        found += [native.row_sums(x), native.row_sums(x.reshape(1, -1)), native.row_largest(x.reshape(1, -1))]
         for name in ("softmax", "log_softmax"):
             result = getattr(native, name)(x, 1)
             found += [result, getattr(native, name + "_backward")(grad, result, 1)]
@@ -172,6 +174,29 @@ def test_rows_do_not_depend_on_the_number_of_threads(shape: tuple[int, ...]) -> 
                 np.testing.assert_array_equal(one, other)
     finally:
         native.set_num_threads(before)
+
+
+# ---------------------------------------------------------------- rows
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("name", ["row_sums", "row_largest", "row_smallest"])
+def test_reductions_of_rows(name: str, kind: Any) -> None:
+    for shape in [(1, 1), (3, 7), (5, 31), (2, 1000), (700, 33), (3, 20_011), (1, 100_003), (0, 3), (40, 2048)]:
+        x = draw(shape, kind)
+        check(name, x)
+        if x.size > 20:
+            for at in (0, x.shape[1] // 2, x.shape[1] - 1):
+                for value in (np.nan, np.inf, -np.inf):
+                    odd = x.copy()
+                    odd[-1, at] = value
+                    check(name, odd)
+    for x in strange(draw((5, 6), kind)):
+        check(name, x)
+    check(name, np.full((2, 40), -np.inf, kind))
+
+
+def test_sums_of_many_numbers_stay_accurate() -> None:
+    x = np.abs(draw((1, 3_000_001), np.float32))
+    np.testing.assert_allclose(native.row_sums(x)[0], x.sum(dtype=np.float64), rtol=3e-7)
 
 
 # ---------------------------------------------------------------- softmax

@@ -125,7 +125,10 @@ def _contiguous(x: Any, axes: tuple[int, ...]) -> Any:
         added, count = runs.pop()
         if added:
             outer = math.prod([n for _, n in runs])
-            x = _rows(x.reshape(outer, count)) if inner == 1 else _columns(x.reshape(outer, count, inner))
+            if inner == 1:
+                x = (row_sums if count >= SHORT else _rows)(x.reshape(outer, count))
+            else:
+                x = _columns(x.reshape(outer, count, inner))
         else:
             inner *= count
     return x
@@ -146,6 +149,9 @@ def _rows(x: Any) -> Any:
     return found
 
 
+row_sums = compiled("row_sums", _rows)
+
+
 def _columns(x: Any) -> Any:
     """The sums over the middle dimension of three."""
     outer, count, inner = x.shape
@@ -159,6 +165,31 @@ def _columns(x: Any) -> Any:
     if whole < count:
         found += add.reduce(x[:, whole:], axis=1)
     return found
+
+
+# ---------------------------------------------------------------- extremes
+row_largest = compiled("row_largest", lambda x: maximum.reduce(x, axis=1))
+row_smallest = compiled("row_smallest", lambda x: minimum.reduce(x, axis=1))
+
+
+def largest(x: Any, axes: Any, keepdims: bool = False) -> Any:
+    """The largest over ``axes`` (one, several, or None for all), NaN if there is one."""
+    return _extreme(maximum, row_largest, x, axes, keepdims)
+
+
+def smallest(x: Any, axes: Any, keepdims: bool = False) -> Any:
+    """The smallest over ``axes`` (one, several, or None for all), NaN if there is one."""
+    return _extreme(minimum, row_smallest, x, axes, keepdims)
+
+
+def _extreme(function: Any, of_rows: Any, x: Any, axes: Any, keepdims: bool) -> Any:
+    if x.size > SMALL and x.dtype.char in "fd" and x.flags.c_contiguous:
+        several = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
+        first = x.ndim - len(several)
+        if {a % x.ndim for a in several} == set(range(first, x.ndim)):
+            found = of_rows(x.reshape(math.prod(x.shape[:first]), -1))
+            return found.reshape(x.shape[:first] + (1,) * len(several) * keepdims)
+    return function.reduce(x, axis=axes, keepdims=keepdims)
 
 
 # ---------------------------------------------------------------- means and moments

@@ -10,8 +10,8 @@ from livetape import return_types
 from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, C_NAME, COMPLEX, SCALAR_TYPE
-from livetape.kernels import reductions
 from livetape.kernels import selection as kernels
+from livetape.kernels.reductions import largest, smallest
 from livetape.ops.along import put
 from livetape.ops.choose import maximum, minimum
 from livetape.ops.dims import is_integer, no_overload, numpy_names, reduction_dims, wrap_dim
@@ -19,8 +19,6 @@ from livetape.ops.reduce import check_tensor, kept
 from livetape.ops.table import into, row
 
 _pair = tuple.__new__
-largest = reductions.maximum
-smallest = reductions.minimum
 
 
 def refuse_complex(label: str, input: Any) -> None:
@@ -56,14 +54,14 @@ def _evenly(grad: Any, self: Any, result: Any) -> Any:
 # ---------------------------------------------------------------- amax, amin, aminmax
 AMAX = row(
     "amax",
-    lambda self, dim, keepdim: largest.reduce(self, axis=dim, keepdims=keepdim),
+    lambda self, dim, keepdim: largest(self, dim, keepdim),
     batch="dim",
     self=_shared,
     selects=True,
 )
 AMIN = row(
     "amin",
-    lambda self, dim, keepdim: smallest.reduce(self, axis=dim, keepdims=keepdim),
+    lambda self, dim, keepdim: smallest(self, dim, keepdim),
     batch="dim",
     self=_shared,
     selects=True,
@@ -79,8 +77,8 @@ def _both(grads: Any, self: Any, result0: Any, result1: Any, dim: Any, keepdim: 
 AMINMAX = row(
     "aminmax",
     lambda self, dim, keepdim: (
-        smallest.reduce(self, axis=dim, keepdims=keepdim),
-        largest.reduce(self, axis=dim, keepdims=keepdim),
+        smallest(self, dim, keepdim),
+        largest(self, dim, keepdim),
     ),
     outputs=2,
     batch="dim",
@@ -173,25 +171,21 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
 def _max_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    return largest.reduce(self, axis=dim, keepdims=keepdim), np.asarray(self.argmax(dim, keepdims=keepdim))
+    return largest(self, dim, keepdim), np.asarray(self.argmax(dim, keepdims=keepdim))
 
 
 def _min_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    return smallest.reduce(self, axis=dim, keepdims=keepdim), np.asarray(self.argmin(dim, keepdims=keepdim))
+    return smallest(self, dim, keepdim), np.asarray(self.argmin(dim, keepdims=keepdim))
 
 
 def _put(grad: Any, result1: Any, self_size: Any, dim: int, keepdim: bool) -> Any:
     return put(grad, result1, self_size, dim, keepdim)
 
 
-MAX_ALL = row(
-    "max", lambda self: largest.reduce(self, axis=None), node="MaxBackward1", batch="total", self=_evenly, selects=True
-)
-MIN_ALL = row(
-    "min", lambda self: smallest.reduce(self, axis=None), node="MinBackward1", batch="total", self=_evenly, selects=True
-)
+MAX_ALL = row("max", lambda self: largest(self, None), node="MaxBackward1", batch="total", self=_evenly, selects=True)
+MIN_ALL = row("min", lambda self: smallest(self, None), node="MinBackward1", batch="total", self=_evenly, selects=True)
 MAX_DIM = row("max", _max_dim, key="max.dim", outputs=2, batch="dim", self=_put, selects=True, dense=True)
 MIN_DIM = row("min", _min_dim, key="min.dim", outputs=2, batch="dim", self=_put, selects=True, dense=True)
 

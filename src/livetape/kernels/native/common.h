@@ -34,6 +34,8 @@ extern PyMethodDef rnn_methods[];
 extern const Twin rnn_twins[];
 extern PyMethodDef attention_methods[];
 extern const Twin attention_twins[];
+extern PyMethodDef reduce_methods[];
+extern const Twin reduce_twins[];
 extern PyMethodDef view_methods[];
 extern const Twin view_twins[];
 bool add_boundary(PyObject* module);  // the class Boundary
