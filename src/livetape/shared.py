@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 import weakref
 from typing import Any
 
@@ -36,6 +35,8 @@ class Block(mmap.mmap):
         if hasattr(os, "memfd_create"):
             file = os.memfd_create("livetape")
         else:
+            import tempfile  # a tenth of all that livetape imports, for few systems
+
             with tempfile.TemporaryFile() as unnamed:
                 file = os.dup(unnamed.fileno())
         os.truncate(file, size)
