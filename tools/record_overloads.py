@@ -26,7 +26,7 @@ HEAD = """\
 """
 # These take numbers for tensors; no call tells that of one with several signatures.
 NUMBERS = "add sub mul div subtract multiply divide true_divide floor_divide copy to".split()
-# No schema has these.
+# No schema has these, or they are behind functions in Python ("inner").
 OTHERS = """\
 tensor(object data, *, torch.dtype dtype = None, torch.device device = None, bool pin_memory = False, \
 bool requires_grad = False, tuple of names names = None)
@@ -35,6 +35,12 @@ asarray(object obj, *, torch.dtype dtype = None, torch.device device = None, boo
 bool requires_grad = False)
 frombuffer(object buffer, *, torch.dtype dtype, int count = -1, int offset = 0, bool requires_grad = False)
 .new_tensor(object data, *, torch.dtype dtype = None, torch.device device = None, bool requires_grad = False)
+inner.atleast_1d(Tensor input)
+inner.atleast_1d(tuple of Tensors tensors)
+inner.atleast_2d(Tensor input)
+inner.atleast_2d(tuple of Tensors tensors)
+inner.atleast_3d(Tensor input)
+inner.atleast_3d(tuple of Tensors tensors)
 .bincount(Tensor weights = None, int minlength = 0)
 .numpy(*, bool force = False)
 .polygamma(int n)

@@ -13,7 +13,7 @@ from livetape.dtypes import BOOL, FLOAT, boolean
 from livetape.kernels.compiled import compiled
 from livetape.kernels.select import refuse
 from livetape.ops.basics import zeros_like
-from livetape.ops.refuse import no_tensor
+from livetape.ops.refuse import no_overload
 from livetape.ops.table import binary, elementwise, into, unary
 
 # ---------------------------------------------------------------- sums and differences
@@ -135,7 +135,7 @@ subtract, subtract_ = sub, sub_
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``other - alpha * input`` (source: ``torch.rsub``)."""
     if not isinstance(input, TensorBase):
-        raise noted(no_tensor("rsub", input, other))
+        raise noted(no_overload("rsub"))
     if _is_bool(input) or _is_bool(other):
         _refuse_bool(input, other)
     if alpha == 1 and not isinstance(other, TensorBase):
@@ -341,7 +341,7 @@ def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, remainder, input, other)
     if not (isinstance(input, TensorBase) or isinstance(other, TensorBase)):
-        raise noted(no_tensor("remainder", input, other))
+        raise noted(no_overload("remainder"))
     op = REMAINDER if isinstance(other, TensorBase) else REMAINDER_NUMBER
     return op.apply((input, other))
 
@@ -356,7 +356,7 @@ def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, fmod, input, other)
     if not isinstance(input, TensorBase):
-        raise noted(no_tensor("fmod", input, other))
+        raise noted(no_overload("fmod"))
     return (FMOD if isinstance(other, TensorBase) else FMOD_NUMBER).apply((input, other))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.kernels.special import late, real_function, scipy_function
-from livetape.ops.refuse import invalid
+from livetape.ops.refuse import no_overload
 from livetape.ops.table import elementwise, into, unary
 
 
@@ -87,15 +87,7 @@ def _polynomial(name: str, value: Callable[[Any, Any], Any], doc: str) -> Any:
         if out is not None:
             return into(out, function, input, n)
         if not (isinstance(input, TensorBase) or isinstance(n, TensorBase)):
-            raise noted(
-                invalid(
-                    "special_" + name,
-                    (input, n),
-                    "(Tensor x, Tensor n, *, Tensor out = None)",
-                    "(Number x, Tensor n, *, Tensor out = None)",
-                    "(Tensor x, Number n, *, Tensor out = None)",
-                )
-            )
+            raise noted(no_overload("special_" + name))
         return op.call2(input, n)
 
     function.__name__ = function.__qualname__ = name

@@ -11,7 +11,7 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import FLOAT, INTEGER, SCALAR_TYPE, dtype
 from livetape.kernels import pairs
-from livetape.ops.refuse import CXX_NAME, does_not_fit, invalid, must_be_tensors
+from livetape.ops.refuse import CXX_NAME, does_not_fit, must_be_tensors, no_overload
 from livetape.ops.table import elementwise, into
 
 # ---------------------------------------------------------------- in between
@@ -44,14 +44,7 @@ def _other_kind(argument: str, kind: dtype, value: Any) -> RuntimeError:
 def _lerp_row(name: str, input: Any, end: Any, weight: Any) -> Any:
     tensors = isinstance(input, TensorBase) and isinstance(end, TensorBase)
     if not tensors or not isinstance(weight, (TensorBase, int, float, complex, np.number, np.bool_)):
-        raise noted(
-            invalid(
-                name,
-                (input, end, weight),
-                "(Tensor input, Tensor end, Tensor weight, *, Tensor out = None)",
-                "(Tensor input, Tensor end, Number weight, *, Tensor out = None)",
-            )
-        )
+        raise noted(no_overload(name))
     kind = input.dtype
     if end.dtype is not kind:
         raise noted(_other_kind("end", kind, end))

@@ -16,7 +16,7 @@ from livetape.kernels.compiled import compiled
 from livetape.kernels.select import number, zero_where
 from livetape.ops.basics import cast
 from livetape.ops.choose import dropped
-from livetape.ops.refuse import CXX_NAME, check_fits, invalid, unsupported
+from livetape.ops.refuse import CXX_NAME, check_fits, no_overload, unsupported
 from livetape.ops.table import elementwise, into
 
 
@@ -173,7 +173,7 @@ def _planned(name: str, self: Any, min: Any, max: Any) -> tuple[Any, tuple[Any, 
             if self.dtype.category == min.dtype.category == max.dtype.category == BOOL:
                 raise noted(unsupported("clamp", self.array))
         else:
-            raise noted(invalid(name, (self, min, max), *_CLAMP))
+            raise noted(no_overload(name))
         _tensors("clamp", "minimum" if min is None else "maximum", self, *values)
         return row_, values
     if min is None and max is None:
@@ -225,13 +225,7 @@ def _check_clamp(name: str, input: Any, *bounds: Any) -> None:
                 break
         else:
             return
-    raise noted(invalid(name, [v for v in (input, *bounds) if v is not None], *_CLAMP))
-
-
-_CLAMP = (
-    "(Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None)",
-    "(Tensor input, Number min = None, Number max = None, *, Tensor out = None)",
-)
+    raise noted(no_overload(name))
 
 
 def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:

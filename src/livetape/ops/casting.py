@@ -16,6 +16,9 @@ from livetape._tape.views import needs_gradient
 from livetape.device import device as device_type
 from livetape.dtypes import dtype
 from livetape.ops.basics import cast, clone, clone_as, copy_, detach
+from livetape.ops.dims import is_integer
+from livetape.ops.options import kind_of
+from livetape.ops.refuse import no_overload
 
 NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 
@@ -28,7 +31,7 @@ def to(
     non_blocking: bool = False,
     copy: bool = False,
     memory_format: Any = None,
-    other: Any = None,
+    tensor: Any = None,
 ) -> Any:
     """The tensor with another dtype; itself if nothing changes and ``copy`` is false (source: ``torch.Tensor.to``).
 
@@ -45,25 +48,25 @@ def to(
             dtype = first.dtype
         elif isinstance(first, (str, device_type)) or first is None:
             device = first
-            if rest and (isinstance(rest[0], dtypes.dtype) or rest[0] is None):
+            if rest and (isinstance(rest[0], (dtypes.dtype, type)) or rest[0] is None):
                 dtype = rest.pop(0)
+        elif isinstance(first, type):
+            dtype = first
+        elif isinstance(first, (bool, float, complex, np.bool_, np.inexact)):  # a number passes for a tensor
+            kind = complex if isinstance(first, (complex, np.complexfloating)) else float
+            dtype = bool if isinstance(first, bool) else kind
+        elif is_integer(first):  # the index of a device
+            raise noted(RuntimeError("Cannot access accelerator device when none is available."))
         else:
-            raise noted(
-                TypeError(
-                    "to() received an invalid combination of arguments - got "
-                    f"({type(first).__name__}), but expected one of:\n * (torch.device device = None, torch.dtype dtype "
-                    "= None, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
-                    "None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
-                    "torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool "
-                    "copy = False, *, torch.memory_format memory_format = None)\n"
-                )
-            )
+            raise noted(no_overload("to"))
         if len(rest) > 1:
             copy = rest[1]
-    if other is not None:
-        dtype = other.dtype
+    if tensor is not None:
+        dtype = tensor.dtype
     if device is not None:
         device_type.require_cpu(device)
+    if type(dtype) is type:
+        dtype = kind_of("to", dtype)
     if dtype is None or dtype is input.dtype:
         return cast(input, input.dtype) if copy else input
     return _converted(input, dtype)

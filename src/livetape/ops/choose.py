@@ -13,7 +13,7 @@ from livetape._tape.tensor import TensorBase, from_array
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, uint8
 from livetape.kernels.select import choose, zero_where
 from livetape.ops.basics import cast, sum_to
-from livetape.ops.refuse import invalid, must_be_tensors
+from livetape.ops.refuse import must_be_tensors, no_overload
 from livetape.ops.table import elementwise, into, row
 
 # ---------------------------------------------------------------- gradients that reach some elements only
@@ -76,15 +76,6 @@ WHERE = row(
 WHERE.chooses = True
 
 
-_WHERE = (
-    "(Tensor condition)",
-    "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
-    "(Tensor condition, Number self, Tensor other)",
-    "(Tensor condition, Tensor input, Number other)",
-    "(Tensor condition, Number self, Number other)",
-)
-
-
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None, self: Any = None) -> Any:
     """``input`` where ``condition`` holds, ``other`` elsewhere (source: ``torch.where``).
 
@@ -104,7 +95,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     if out is not None:
         return into(out, where, condition, input, other)
     if not isinstance(condition, TensorBase) or input is None or other is None:
-        raise noted(invalid("where", [v for v in (condition, input, other) if v is not None], *_WHERE))
+        raise noted(no_overload("where"))
     if condition.dtype.category != BOOL:
         if condition.dtype is not uint8:
             raise noted(

@@ -17,8 +17,8 @@ from livetape.ops.choose import dropped, where
 from livetape.ops.pointwise import sigmoid
 from livetape.ops.refuse import (
     check_result,
-    invalid,
     must_be_tensors,
+    no_overload,
     not_a_tensor,
     unsupported,
 )
@@ -207,15 +207,7 @@ def _times_log(name: str, kernel: Any, doc: str, node: str, of_self: Any, of_sel
         if isinstance(other, TensorBase):
             return (tensors if isinstance(input, TensorBase) else of_number).call2(input, other)
         if not isinstance(input, TensorBase):
-            raise noted(
-                invalid(
-                    name,
-                    (input, other),
-                    "(Tensor input, Tensor other, *, Tensor out = None)",
-                    "(Number self, Tensor other, *, Tensor out = None)",
-                    "(Tensor input, Number other, *, Tensor out = None)",
-                )
-            )
+            raise noted(no_overload(name))
         return by_number.call2(input, other)
 
     def inplace(self: Any, other: Any) -> Any:
@@ -286,14 +278,7 @@ def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, copysign, input, other)
     if not isinstance(input, TensorBase):
-        raise noted(
-            invalid(
-                "copysign",
-                (input, other),
-                "(Tensor input, Tensor other, *, Tensor out = None)",
-                "(Tensor input, Number other, *, Tensor out = None)",
-            )
-        )
+        raise noted(no_overload("copysign"))
     return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER).call2(input, other)
 
 

@@ -11,7 +11,7 @@ from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.ops.basics import zeros_like
-from livetape.ops.refuse import check_result, invalid, must_be_tensors, no_tensor, unsupported
+from livetape.ops.refuse import check_result, must_be_tensors, no_overload, unsupported
 from livetape.ops.table import binary, elementwise, into, unary
 
 
@@ -43,13 +43,13 @@ def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
         if out is not None:
             return into(out, function, input, other)
         if not isinstance(input, TensorBase):
-            raise noted(invalid(name, (input, other), *_SIGNATURES))
+            raise noted(no_overload(name))
         if ordered and (input.dtype.category == COMPLEX or _is_complex(other)):
             _refuse_complex(name, input, other)
         try:
             return call(input, other)
         except TypeError:
-            raise noted(invalid(name, (input, other), *_SIGNATURES)) from None
+            raise noted(no_overload(name)) from None
 
     def inplace(self: Any, other: Any) -> Any:
         if ordered and (self.dtype.category == COMPLEX or _is_complex(other)):
@@ -57,15 +57,9 @@ def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
         try:
             return (op if isinstance(other, TensorBase) else number).inplace(self, other)
         except TypeError:
-            raise noted(invalid(name + "_", (other,), "(Tensor other)", "(Number other)")) from None
+            raise noted(no_overload(name + "_")) from None
 
     return _named(function, inplace, name, doc, op)
-
-
-_SIGNATURES = (
-    "(Tensor input, Tensor other, *, Tensor out = None)",
-    "(Tensor input, Number other, *, Tensor out = None)",
-)
 
 
 def _is_complex(value: Any) -> bool:
@@ -89,13 +83,7 @@ not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 def _unsupported(name: str, label: str, error: Exception, values: tuple[Any, ...]) -> Exception:
     """Torch's error in place of NumPy's for a dtype that has no bits; other errors stay as they are."""
     if not any(isinstance(value, TensorBase) for value in values) or any(isinstance(value, str) for value in values):
-        return invalid(
-            name,
-            values,
-            "(Tensor input, Tensor other, *, Tensor out = None)",
-            "(Number self, Tensor other)",
-            "(Tensor input, Number other, *, Tensor out = None)",
-        )
+        return no_overload(name)
     kind = promote(label, *values)
     if kind.category < FLOAT:
         return error
@@ -115,7 +103,7 @@ def _on_bits(name: str, kernel: Any, doc: str, label: str) -> Any:
         if out is not None:
             return into(out, function, input, other)
         if not (isinstance(input, TensorBase) or isinstance(other, TensorBase)):
-            raise noted(no_tensor(name, input, other))
+            raise noted(no_overload(name))
         try:
             return call(input, other)
         except (TypeError, AttributeError) as error:

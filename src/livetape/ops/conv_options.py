@@ -10,13 +10,8 @@ from livetape.dtypes import FLOAT, SCALAR_TYPE, bfloat16, boolean, float32, int6
 from livetape.kernels.select import refuse
 from livetape.ops.autocasting import brought_together
 from livetape.ops.dims import as_int, is_integer
-
-_FORMS = (
-    "(Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1, tuple of ints padding = 0, "
-    "tuple of ints dilation = 1, int groups = 1)",
-    '(Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1, str padding = "valid", '
-    "tuple of ints dilation = 1, int groups = 1)",
-)
+from livetape.ops.refuse import no_overload
+from livetape.ops.signatures import refusal
 
 
 def _tuple(value: Any) -> tuple[int, ...] | None:
@@ -69,43 +64,9 @@ def prepared(name: str, dims: int, input: Any, weight: Any, bias: Any, transpose
 
 
 def _no_form(name: str, input: Any, weight: Any, bias: Any, transposed: bool, numbers: Any) -> TypeError:
-    defaults = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0, "groups": 1}
-    if transposed:  # there is one form, so torch names the argument
-        for position, (key, value) in enumerate((("input", input), ("weight", weight), ("bias", bias)), 1):
-            if not isinstance(value, TensorBase) and not (key == "bias" and value is None):
-                return TypeError(
-                    f"{name}(): argument '{key}' (position {position}) must be Tensor, not {type(value).__name__}"
-                )
-        for key, value in numbers.items():
-            if _tuple(value) is None:
-                kind = "int" if key == "groups" else "tuple of ints"
-                return TypeError(f"{name}(): argument '{key}' must be {kind}, not {type(value).__name__}")
-    given = [input, weight] if bias is None else [input, weight, bias]
-    kinds = [type(value).__name__ for value in given]
-    why = ""
-    if all(isinstance(numbers[key], (tuple, str)) for key in ("stride", "padding", "dilation")):  # as modules call
-        given = [input, weight, bias, *(numbers[key] for key in ("stride", "padding", "dilation", "groups"))]
-        kinds = [type(value).__name__ for value in given]
-        words = [_type_words(value) for value in given]
-        words = [w if w == "Tensor" and i < 2 else f"!{w}!" for i, w in enumerate(words)]
-        why = f"      didn't match because some of the arguments have invalid types: ({', '.join(words)})\n"
-    else:
-        kinds += [f"{key}={type(value).__name__}" for key, value in numbers.items() if value != defaults.get(key)]
-    lines = "".join([f" * {form}\n{why}" for form in _FORMS])
-    return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:\n{lines}"
-    )
-
-
-def _type_words(value: Any) -> str:
-    """A type as torch spells it where it says what did not match."""
-    name = type(value).__name__
-    if not isinstance(value, (tuple, list)):
-        return name
-    inner = ", ".join([type(element).__name__ for element in value])
-    if isinstance(value, tuple):
-        return f"tuple of ({inner}{',' if len(value) == 1 else ''})"
-    return f"list of [{inner}]"
+    """The error of a call with these arguments, given one after the other as modules give them."""
+    order = ("stride", "padding", *(("output_padding", "groups", "dilation") if transposed else ("dilation", "groups")))
+    return refusal(name, (input, weight, bias, *[numbers[key] for key in order]), {}) or no_overload(name)
 
 
 def check_shapes(

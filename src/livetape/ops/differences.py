@@ -7,19 +7,10 @@ from typing import Any
 from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import uint8
-from livetape.ops.dims import is_integer, no_overload, wrap_dims
+from livetape.ops.dims import is_integer, wrap_dims
 from livetape.ops.gathering import narrow
 from livetape.ops.joining import cat
-
-_FORMS = (
-    "(Tensor input, *, tuple of ints dim, int edge_order = 1)",
-    "(Tensor input, *, Number spacing, tuple of ints dim, int edge_order = 1)",
-    "(Tensor input, *, Number spacing = None, int dim = None, int edge_order = 1)",
-    "(Tensor input, *, tuple of Scalars spacing, int dim = None, int edge_order = 1)",
-    "(Tensor input, *, tuple of Scalars spacing, tuple of ints dim, int edge_order = 1)",
-    "(Tensor input, *, tuple of Tensors spacing, int dim = None, int edge_order = 1)",
-    "(Tensor input, *, tuple of Tensors spacing, tuple of ints dim, int edge_order = 1)",
-)
+from livetape.ops.refuse import no_overload
 
 
 def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
@@ -81,7 +72,7 @@ def _steps(input: Any, spacing: Any, dims: tuple[int, ...], dim: Any) -> Any:
         return spacing
     if isinstance(spacing, (int, float, complex)):
         return [spacing] * len(dims)
-    raise noted(no_overload("gradient", (input,), *_FORMS, dim=dim, spacing=spacing))
+    raise noted(no_overload("gradient"))
 
 
 def _part(x: Any, d: int, start: int, stop: int) -> Any:

@@ -110,23 +110,6 @@ def as_int(value: Any) -> int:
     return int(value.array) if isinstance(value, TensorBase) else index(value)
 
 
-def no_overload(name: str, given: Any, *signatures: str, **keywords: Any) -> TypeError:
-    """Torch's TypeError for arguments that fit none of a method's signatures.
-
-    ``given`` holds the positional arguments, or names and values of the keyword arguments; ``keywords`` those that come
-    after positional ones.
-    """
-    if isinstance(given, dict):
-        kinds = "".join([f"{key}={type(value).__name__}, " for key, value in given.items()])
-    else:
-        named = [f"{key}={type(value).__name__}" for key, value in sorted(keywords.items()) if value is not None]
-        kinds = ", ".join([*[type(value).__name__ for value in given], *named])
-    lines = "".join([f" * {signature}\n" for signature in signatures])
-    return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{lines}"
-    )
-
-
 _NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 
 

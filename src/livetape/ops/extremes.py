@@ -14,8 +14,9 @@ from livetape.kernels import selection as kernels
 from livetape.kernels.reductions import largest, smallest
 from livetape.ops.along import put
 from livetape.ops.choose import maximum, minimum
-from livetape.ops.dims import is_integer, no_overload, numpy_names, reduction_dims, wrap_dim
+from livetape.ops.dims import is_integer, numpy_names, reduction_dims, wrap_dim
 from livetape.ops.reduce import check_tensor, kept
+from livetape.ops.refuse import no_overload
 from livetape.ops.table import into, row
 
 _pair = tuple.__new__
@@ -210,15 +211,7 @@ def _max(
         or (dim is None and keepdim)
         or (dim is not None and not is_integer(dim))
     ):
-        raise noted(
-            no_overload(
-                name,
-                [v for v in (input, dim) if v is not None],
-                "(Tensor input, *, Tensor out = None)",
-                "(Tensor input, Tensor other, *, Tensor out = None)",
-                "(Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)",
-            )
-        )
+        raise noted(no_overload(name))
     if out is not None:
         return into(out, function, input) if dim is None else into(out, function, input, dim, keepdim)
     if dim is None:

@@ -12,8 +12,8 @@ from livetape._tape.explain import noted, type_name
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import BOOL, C_NAME, FLOAT, INTEGER, SCALAR_TYPE, dtype, float32, float64
 from livetape.kernels import histograms
-from livetape.ops.dims import as_int, is_integer, no_overload
-from livetape.ops.refuse import unsupported
+from livetape.ops.dims import as_int, is_integer
+from livetape.ops.refuse import no_overload, unsupported
 from livetape.ops.table import into, row
 
 
@@ -103,17 +103,7 @@ def histogram(
     if weight is not None and shape_of(weight) == shape_of(input):
         weight = weight.reshape(-1)
     if not isinstance(bins, TensorBase) and not is_integer(bins):
-        rest = (
-            "*, tuple of floats range = None, Tensor weight = None, bool density = False, tuple of Tensors out = None)"
-        )
-        raise noted(
-            no_overload(
-                "histogram",
-                (input, bins),
-                "(Tensor input, Tensor bins, *, Tensor weight = None, bool density = False, tuple of Tensors out = None)",
-                f"(Tensor input, int bins = 100, {rest}",
-            )
-        )
+        raise noted(no_overload("histogram"))
     given = [bins if isinstance(bins, TensorBase) else as_int(bins)]
     found = _histogram("histogram", points, given, range, weight, density, [input.array.size, 1])
     return tuple.__new__(return_types.histogram, found)
@@ -131,9 +121,7 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, de
     elif is_integer(bins):
         each = [as_int(bins)] * (shape_of(input)[-1] if input.array.ndim else 0)
     else:
-        rest = "tuple of floats range = None, Tensor weight = None, bool density = False)"
-        forms = [f"(Tensor input, {kind} bins, {rest}" for kind in ("int", "tuple of ints", "tuple of Tensors")]
-        raise noted(no_overload("histogramdd", (input, bins), *forms))
+        raise noted(no_overload("histogramdd"))
     if input.array.ndim < 2:
         raise noted(RuntimeError(f"{_DD}: input tensor should have at least 2 dimensions"))
     size = shape_of(input)

@@ -10,9 +10,11 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import SCALAR_TYPE, default, of_numpy, promote_types
 from livetape.ops.basics import zeros
-from livetape.ops.dims import no_overload, wrap_dim
+from livetape.ops.dims import wrap_dim
 from livetape.ops.indexing import FULL, SLICE
+from livetape.ops.refuse import no_overload
 from livetape.ops.shape import reshape, unsqueeze
+from livetape.ops.signatures import refusal
 from livetape.ops.table import into, row
 
 
@@ -258,18 +260,7 @@ def _each(name: str, tensors: tuple[Any, ...], make: Any) -> Any:
     """Apply ``make`` to one tensor, or to each of several or of a list."""
     if len(tensors) == 1 and not isinstance(tensors[0], (tuple, list)):
         if not isinstance(tensors[0], TensorBase):
-            raise noted(
-                no_overload(
-                    name,
-                    tensors,
-                    "(Tensor input)\n      didn't match because some of the arguments have "
-                    "invalid "
-                    f"types: (!{type(tensors[0]).__name__}!)",
-                    "(tuple of Tensors tensors)\n      didn't "
-                    "match because "
-                    f"some of the arguments have invalid types: (!{type(tensors[0]).__name__}!)",
-                )
-            )
+            raise noted(refusal("inner." + name, tensors, {}) or no_overload(name))
         return make(tensors[0])
     given = tensors[0] if len(tensors) == 1 else tensors
     return tuple([make(one) for one in tensor_list(name, given)])

@@ -16,9 +16,10 @@ from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, default, dtype, promote
 from livetape.kernels import reductions as kernels
 from livetape.ops.basics import cast, zeros_like
 from livetape.ops.choose import dropped, where
-from livetape.ops.dims import is_integer, no_overload, numpy_names, reduction_dims, wrap_dims
+from livetape.ops.dims import is_integer, numpy_names, reduction_dims, wrap_dims
 from livetape.ops.pointwise import abs, exp, sgn
 from livetape.ops.reduce import MEAN_DIM, check_keepdim, check_tensor, kept, spread
+from livetape.ops.refuse import no_overload
 from livetape.ops.table import into, row
 
 
@@ -101,12 +102,6 @@ STD_MEAN = row(
     dense=True,
 )
 
-_MOMENTS = (
-    "(tuple of ints dim, bool unbiased = True, bool keepdim = False)",
-    "(tuple of ints dim = None, *, Number correction = None, bool keepdim = False)",
-    "(bool unbiased = True)",
-)
-
 
 def _moment(op: Any, input: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any) -> Any:
     name = op.name
@@ -114,9 +109,9 @@ def _moment(op: Any, input: Any, dim: Any, unbiased: bool | None, keepdim: bool,
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is not None and unbiased is not None:
-        raise noted(no_overload(name, {"correction": correction, "unbiased": unbiased}, *_MOMENTS))
+        raise noted(no_overload(name))
     if not is_integer(dim) and dim is not None and not (isinstance(dim, (tuple, list)) and is_integer([*dim, 0][0])):
-        raise noted(no_overload(name, (dim,), *_MOMENTS))
+        raise noted(no_overload(name))
     if correction is None:
         correction = 0 if unbiased is False else 1
     if input.dtype.category < FLOAT:

@@ -8,8 +8,9 @@ from typing import Any
 from livetape._tape.explain import noted
 from livetape._tape.modes import state
 from livetape.ops.basics import conj
-from livetape.ops.dims import is_integer, no_overload, wrap_dim
+from livetape.ops.dims import is_integer, wrap_dim
 from livetape.ops.options import ints
+from livetape.ops.refuse import no_overload
 from livetape.ops.reshaping import change_shape
 from livetape.ops.slicing import ALIAS
 from livetape.ops.table import row
@@ -105,29 +106,11 @@ def permute(input: Any, *args: Any, dims: Any = None) -> Any:
     return PERMUTE.apply((input, order))
 
 
-def _kind(value: Any, right: bool) -> str:
-    """An argument's type in torch's list of what did not match."""
-    name = type(value).__name__
-    if isinstance(value, (tuple, list)):
-        name += f" of ({', '.join([type(v).__name__ for v in value])}{',' if len(value) == 1 else ''})"
-    return name if right else f"!{name}!"
-
-
 def movedim(input: Any, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places, the rest in their order (source: ``torch.movedim``)."""
     one = is_integer(source) and is_integer(destination)
     if not one and not (isinstance(source, (tuple, list)) and isinstance(destination, (tuple, list))):
-        why = "\n      didn't match because some of the arguments have invalid types: "
-        ints_ = ", ".join(_kind(v, is_integer(v)) for v in (source, destination))
-        tuples = ", ".join(_kind(v, isinstance(v, (tuple, list))) for v in (source, destination))
-        raise noted(
-            no_overload(
-                "movedim",
-                (source, destination),
-                f"(int source, int destination){why}({ints_})",
-                f"(tuple of ints source, tuple of ints destination){why}({tuples})",
-            )
-        )
+        raise noted(no_overload("movedim"))
     sources, targets = ((source,), (destination,)) if one else (tuple(source), tuple(destination))
     if len(sources) != len(targets):
         raise noted(

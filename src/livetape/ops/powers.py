@@ -11,7 +11,7 @@ from livetape._tape.tensor import TensorBase, from_array
 from livetape.dtypes import INTEGER, SCALAR_TYPE, complex128, float64
 from livetape.kernels.compiled import compiled
 from livetape.ops.basics import cast, zeros_like
-from livetape.ops.refuse import no_tensor
+from livetape.ops.refuse import no_overload
 from livetape.ops.table import elementwise, into, unary
 
 
@@ -112,7 +112,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, pow, input, exponent)
     if not (isinstance(input, TensorBase) or isinstance(exponent, TensorBase)):
-        raise noted(no_tensor("pow", input, exponent, "exponent"))
+        raise noted(no_overload("pow"))
     return _pow_row(input, exponent).apply((input, exponent))
 
 
@@ -126,7 +126,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, float_power, input, exponent)
     if not (isinstance(input, TensorBase) or isinstance(exponent, TensorBase)):
-        raise noted(no_tensor("float_power", input, exponent, "exponent"))
+        raise noted(no_overload("float_power"))
     kind = np.complex128 if _is_complex(input) or _is_complex(exponent) else np.float64
 
     def widened(value: Any) -> Any:

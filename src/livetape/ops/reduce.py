@@ -15,7 +15,8 @@ from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, uint8
 from livetape.kernels import reductions as kernels
 from livetape.ops.basics import cast, expanded
 from livetape.ops.choose import dropped
-from livetape.ops.dims import is_integer, no_overload, numpy_names, reduced_size, reduction_dims, renamed, wrap_dim
+from livetape.ops.dims import is_integer, numpy_names, reduced_size, reduction_dims, renamed, wrap_dim
+from livetape.ops.refuse import no_overload
 from livetape.ops.scan import products_of_others
 from livetape.ops.table import into, row
 
@@ -89,13 +90,13 @@ def check_keepdim(name: str, keepdim: Any, position: int = 2) -> None:
         )
 
 
-def several(name: str, input: Any, dim: Any, *signatures: str) -> tuple[int, ...] | None:
+def several(name: str, input: Any, dim: Any) -> tuple[int, ...] | None:
     """The argument ``dim`` of a reduction that takes several: None for all, else a tuple."""
     if dim is None or dim is UNGIVEN:
         return None
     first = dim[0] if isinstance(dim, (tuple, list)) and dim else 0 if isinstance(dim, (tuple, list)) else dim
-    if signatures and not is_integer(first):
-        raise noted(no_overload(name, (dim,), *signatures))
+    if not is_integer(first):
+        raise noted(no_overload(name))
     return reduction_dims(dim, input.array.ndim, name)
 
 
@@ -103,14 +104,8 @@ def _by_torch_names(name: str, names: dict[str, Any], **given: Any) -> dict[str,
     """The keyword arguments of a call that used NumPy's names ``axis`` or ``keepdims``."""
     found = given | renamed(names)
     if len(found) > len(given):
-        raise noted(no_overload(name, names, *_SIGNATURES))
+        raise noted(no_overload(name))
     return found
-
-
-_SIGNATURES = (
-    "(*, torch.dtype dtype = None)",
-    "(tuple of ints dim, bool keepdim = False, *, torch.dtype dtype = None)",
-)
 
 
 # ---------------------------------------------------------------- sum
@@ -172,9 +167,9 @@ def sum(
     check_keepdim("sum", keepdim)
     if dim is UNGIVEN:
         if keepdim:
-            raise noted(no_overload("sum", {"keepdim": keepdim}, *_SIGNATURES))
+            raise noted(no_overload("sum"))
         return SUM_TYPED.apply((input, dtype))
-    return SUM_DIM.apply((input, several("sum", input, dim, *_SIGNATURES), keepdim, dtype))
+    return SUM_DIM.apply((input, several("sum", input, dim), keepdim, dtype))
 
 
 def _nansum(self: Any, dim: Any, keepdim: bool, dtype: dtype | None) -> Any:
@@ -290,9 +285,9 @@ def mean(
     check_keepdim("mean", keepdim)
     if dim is UNGIVEN:
         if keepdim:
-            raise noted(no_overload("mean", {"keepdim": keepdim}, *_SIGNATURES))
+            raise noted(no_overload("mean"))
         return MEAN_TYPED.apply((input, dtype))
-    return MEAN_DIM.apply((input, several("mean", input, dim, *_SIGNATURES), keepdim, dtype))
+    return MEAN_DIM.apply((input, several("mean", input, dim), keepdim, dtype))
 
 
 @numpy_names
@@ -368,14 +363,11 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
     if dim is None:
         return PROD.apply((input, dtype))
     if not is_integer(dim):
-        raise noted(no_overload("prod", (dim,), *_PROD_SIGNATURES))
+        raise noted(no_overload("prod"))
     check_keepdim("prod", keepdim)
     ndim = input.array.ndim
     axis = wrap_dim(dim, ndim)
     return PROD_DIM.apply((input, (axis,) if ndim else (), keepdim, dtype))
-
-
-_PROD_SIGNATURES = ("(*, torch.dtype dtype = None)", "(int dim, bool keepdim = False, *, torch.dtype dtype = None)")
 
 
 # ---------------------------------------------------------------- truth values and counts

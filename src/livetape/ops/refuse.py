@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from livetape._tape.explain import noted, type_name
+from livetape._tape.explain import noted
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import FLOAT, SCALAR_TYPE, can_cast, dtype, of_numpy
@@ -59,13 +59,9 @@ def unsupported(label: str, array: Any, suffix: str = "_cpu") -> NotImplementedE
     return NotImplementedError(f"\"{label}{suffix}\" not implemented for '{SCALAR_TYPE[of_numpy(array.dtype)]}'")
 
 
-def invalid(name: str, given: Any, *signatures: str) -> TypeError:
-    """Arguments that fit none of a function's signatures."""
-    kinds = ", ".join(["Tensor" if isinstance(v, TensorBase) else type(v).__name__ for v in given])
-    expected = "".join([f" * {s}\n" for s in signatures])
-    return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{expected}"
-    )
+def no_overload(name: str) -> TypeError:
+    """Arguments that fit none of a function's signatures; where the call came in, the error is worded (`signatures`)."""
+    return TypeError(f"{name}() received an invalid combination of arguments")
 
 
 def check_result(name: str, target: TensorBase, *others: Any) -> None:
@@ -77,30 +73,6 @@ def check_result(name: str, target: TensorBase, *others: Any) -> None:
                 f"result type {SCALAR_TYPE[kind]} can't be cast to the desired output type {SCALAR_TYPE[target.dtype]}"
             )
         )
-
-
-def no_tensor(name: str, input: Any, other: Any, second: str = "other") -> TypeError:
-    """The error of a function of two arguments that were given two numbers; ``second`` is the other's name."""
-    given = f"(!{type_name(input)}!, !{type_name(other)}!)"
-    out = "*, Tensor out = None)"
-    forms = {
-        "fmod": [f"(Tensor input, Tensor other, {out}", f"(Tensor input, Number other, {out}"],
-        "rsub": [
-            "(Tensor input, Tensor other, *, Number alpha = 1)",
-            "(Tensor input, Number other, Number alpha = 1)",
-        ],
-        "exponent": [
-            f"(Tensor input, Tensor exponent, {out}",
-            f"(Number self, Tensor exponent, {out}",
-            f"(Tensor input, Number exponent, {out}",
-        ],
-        "other": [
-            f"(Tensor input, Tensor other, {out}",
-            f"(Number self, Tensor other)\n      didn't match because some of the arguments have invalid types: {given}",
-            f"(Tensor input, Number other, {out}",
-        ],
-    }
-    return invalid(name, (input, other), *forms.get(name, forms[second]))
 
 
 def must_have(attribute: str, *values: Any) -> None:

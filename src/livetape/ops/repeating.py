@@ -11,10 +11,11 @@ from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, boolean
 from livetape.ops.basics import clone_as, sum_to
-from livetape.ops.dims import as_int, is_integer, no_overload, wrap_dim
+from livetape.ops.dims import as_int, is_integer, wrap_dim
 from livetape.ops.gathering import INDEX_SELECT, MASKED_SELECT
 from livetape.ops.joining import stack, tensor_list
 from livetape.ops.options import ints
+from livetape.ops.refuse import no_overload
 from livetape.ops.shape import expand, reshape, unsqueeze, view
 from livetape.ops.table import row
 from livetape.size import SCALAR, size_of
@@ -78,15 +79,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: Any = None, *, outpu
     if repeats is None:
         return _numbered(input)
     if not is_integer(repeats) and not isinstance(repeats, TensorBase):
-        raise noted(
-            no_overload(
-                "repeat_interleave",
-                (input, repeats) if dim is None else (input, repeats, dim),
-                "(Tensor input, Tensor repeats, int dim = None, *, int output_size = None)",
-                "(Tensor repeats, *, int output_size = None)",
-                "(Tensor input, int repeats, int dim = None, *, int output_size = None)",
-            )
-        )
+        raise noted(no_overload("repeat_interleave"))
     if dim is None:
         input = reshape(input, (-1,) if input.array.size else (0,))
         dim = 0

@@ -14,15 +14,11 @@ from livetape._tape.views import check_inplace, needs_gradient
 from livetape.dtypes import int64
 from livetape.kernels import sampling as draw
 from livetape.ops.basics import zeros_like
-from livetape.ops.dims import as_int, is_integer, no_overload
+from livetape.ops.dims import as_int, is_integer
 from livetape.ops.options import check_format, finish, kind_of, kind_or_out, need_tensor, sizes
+from livetape.ops.refuse import no_overload
 from livetape.ops.table import row
 from livetape.random import Generator, default_generator
-
-OPTIONS = (
-    "Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
-    "bool pin_memory = False, bool requires_grad = False)"
-)
 
 
 def bits_of(name: str, generator: Any) -> Any:
@@ -39,18 +35,7 @@ def bits_of(name: str, generator: Any) -> Any:
 def _size_of(name: str, args: tuple[Any, ...], size: Any, generator: Any) -> tuple[int, ...]:
     wrong = generator is not None and not isinstance(generator, Generator)
     if wrong or (not args and size is None):
-        kinds = [type(a).__name__ for a in args]
-        if wrong:
-            kinds.append(f"generator={type(generator).__name__}")
-        raise noted(
-            TypeError(
-                f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but "
-                "expected one "
-                f"of:\n * (tuple of ints size, *, torch.Generator generator, {OPTIONS}\n * (tuple of ints "
-                "size, *, "
-                f"{OPTIONS}\n"
-            )
-        )
+        raise noted(no_overload(name))
     return sizes(name, args, size)
 
 
@@ -135,13 +120,6 @@ def randn(
     )
 
 
-_RANDINT = tuple(
-    f"({bounds}, tuple of ints size, *, {generator}{OPTIONS}"
-    for bounds in ("int high", "int low, int high")
-    for generator in ("torch.Generator generator, ", "")
-)
-
-
 def _bounds(name: str, args: tuple[Any, ...], low: Any, high: Any) -> tuple[int, int, tuple[Any, ...]]:
     """The bounds, and the arguments that follow them."""
     rest = list(args)
@@ -161,7 +139,7 @@ def _bounds(name: str, args: tuple[Any, ...], low: Any, high: Any) -> tuple[int,
                 )
             )
     if high is None:
-        raise noted(no_overload(name, args, *_RANDINT))
+        raise noted(no_overload(name))
     return 0 if low is None else as_int(low), as_int(high), tuple(rest)
 
 
@@ -189,7 +167,7 @@ def randint(
         raise noted(TypeError("randint(): argument 'size' (position 2) must be tuple of ints, not int"))
     first, last, rest = _bounds("randint", args, low, high)
     if not rest and size is None:
-        raise noted(no_overload("randint", args, *_RANDINT))
+        raise noted(no_overload("randint"))
     shape = sizes("randint", rest, size)
     kind = kind_or_out("randint", dtype, out, int64)
     if state.interposed != 0 and out is None:

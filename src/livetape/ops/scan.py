@@ -20,11 +20,11 @@ from livetape.kernels import scans as kernels
 from livetape.ops.along import add_along
 from livetape.ops.basics import cast, copy_, zeros, zeros_like
 from livetape.ops.choose import dropped, where
-from livetape.ops.dims import no_overload, numpy_names, wrap_dim
+from livetape.ops.dims import numpy_names, wrap_dim
 from livetape.ops.indexing import SELECT, SLICE
 from livetape.ops.joining import cat
 from livetape.ops.pointwise import exp
-from livetape.ops.refuse import unsupported
+from livetape.ops.refuse import no_overload, unsupported
 from livetape.ops.table import into, row
 
 
@@ -339,7 +339,6 @@ def _check_ends(name: str, input: Any, more: Any, axis: int) -> None:
 
 
 # ---------------------------------------------------------------- areas below sampled curves
-_TRAPEZOID = ("(Tensor y, Tensor x, *, int dim = -1)", "(Tensor y, *, Number dx = 1, int dim = -1)")
 
 
 def _widths(name: str, y: Any, x: Any, dim: int) -> Any:
@@ -357,7 +356,7 @@ def _widths(name: str, y: Any, x: Any, dim: int) -> Any:
 def _areas(name: str, y: Any, x: Any, dx: Any, dim: Any) -> tuple[int, Any, Any]:
     """The dimension as a number, the sums of neighbours along it and their distances; errors."""
     if x is not None and dx is not None:
-        raise noted(no_overload(name, (y, x, dx), *_TRAPEZOID))
+        raise noted(no_overload(name))
     for argument, value in (("y", y), ("x", x)):
         if value is not None and value.dtype.category == BOOL:
             raise noted(RuntimeError(f"{name}: received a bool input for `{argument}`, but bool is not supported"))

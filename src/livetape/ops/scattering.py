@@ -11,10 +11,11 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import int32, int64, of_numpy
 from livetape.kernels.scatter import add_along, along, reduce_along
-from livetape.ops.dims import no_overload, wrap_dim
+from livetape.ops.dims import wrap_dim
 from livetape.ops.gathering import GATHER, check_range
 from livetape.ops.indexing import OVERWRITTEN, counters_like, surviving
 from livetape.ops.options import need_tensor, scalar_array
+from livetape.ops.refuse import no_overload
 from livetape.ops.shape import reshape
 from livetape.ops.slicing import SLICE_BACKWARD
 from livetape.ops.table import into, row
@@ -126,12 +127,6 @@ SCATTER_REDUCE_NUMBER = row(
     batch="dim",
     self=no_derivative("scatter"),
 )
-_SCATTER = (
-    "(int dim, Tensor index, Tensor src)",
-    "(int dim, Tensor index, Tensor src, *, str reduce)",
-    "(int dim, Tensor index, Number value)",
-    "(int dim, Tensor index, Number value, *, str reduce)",
-)
 
 
 def check_scatter(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
@@ -172,7 +167,7 @@ def _scatter_call(name: str, input: Any, dim: Any, index: Any, src: Any, value: 
     """The row of a call to scatter, and its arguments."""
     given = src if value is None else value
     if not isinstance(given, (TensorBase, int, float, complex, np.generic)):
-        raise noted(no_overload(name, (dim, index, given), *_SCATTER))
+        raise noted(no_overload(name))
     if reduce is not None and reduce not in ("add", "multiply"):
         raise noted(RuntimeError("reduce argument must be either add or multiply."))
     at = check_scatter(name.rstrip("_"), input, dim, index, given)

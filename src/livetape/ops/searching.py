@@ -10,7 +10,8 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import BOOL, COMPLEX, SCALAR_TYPE, float32, int32, int64
 from livetape.kernels import selection as kernels
-from livetape.ops.dims import no_overload, wrap_dim
+from livetape.ops.dims import wrap_dim
+from livetape.ops.refuse import no_overload
 from livetape.ops.table import into, row
 
 
@@ -157,15 +158,7 @@ def searchsorted(
     tensor([1, 3])
     """
     if not isinstance(sorted_sequence, TensorBase) or not isinstance(input, (TensorBase, int, float)):
-        rest = "bool out_int32 = False, bool right = False, str side = None, Tensor sorter = None, Tensor out = None)"
-        raise noted(
-            no_overload(
-                "searchsorted",
-                (sorted_sequence, input),
-                f"(Tensor sorted_sequence, Tensor input, *, {rest}",
-                f"(Tensor sorted_sequence, Number self, *, {rest}",
-            )
-        )
+        raise noted(no_overload("searchsorted"))
     kind = int32 if out_int32 else int64
     if out is not None:
         if out.dtype is not kind:
@@ -197,14 +190,7 @@ def _number(value: Any) -> Any:
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
     """The bucket of each value: `searchsorted` with the arguments the other way round (source: ``torch.bucketize``)."""
     if not isinstance(boundaries, TensorBase) or not isinstance(input, (TensorBase, int, float)):
-        raise noted(
-            no_overload(
-                "bucketize",
-                (input, boundaries),
-                "(Tensor input, Tensor boundaries, *, bool out_int32 = False, bool right = False, Tensor out = None)",
-                "(Number self, Tensor boundaries, *, bool out_int32 = False, bool right = False)",
-            )
-        )
+        raise noted(no_overload("bucketize"))
     if boundaries.array.ndim != 1:
         raise noted(RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})"))
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
@@ -230,16 +216,7 @@ def isin(
     if out is not None:
         return into(out, isin, elements, test_elements, assume_unique=assume_unique, invert=invert)
     if not isinstance(elements, TensorBase) and not isinstance(test_elements, TensorBase):
-        rest = "*, bool assume_unique = False, bool invert = False, Tensor out = None)"
-        raise noted(
-            no_overload(
-                "isin",
-                (elements, test_elements),
-                f"(Tensor elements, Tensor test_elements, {rest}",
-                f"(Number element, Tensor test_elements, {rest}",
-                f"(Tensor elements, Number test_element, {rest}",
-            )
-        )
+        raise noted(no_overload("isin"))
     first, second = [v if isinstance(v, TensorBase) else _number(v) for v in (elements, test_elements)]
     for value in (first, second):
         if value.dtype.category in (COMPLEX, BOOL):

@@ -16,6 +16,7 @@ from livetape.ops.basics import EXPAND, as_strided, cast, clone_as, sizes_error,
 from livetape.ops.dims import is_integer, wrap_dim, wrap_dims
 from livetape.ops.options import ints, need_tensor
 from livetape.ops.permuting import permute, t, transpose  # noqa: F401 - of this family
+from livetape.ops.refuse import no_overload
 from livetape.ops.reshaping import as_strided_, change_shape, resize_, resize_as_
 from livetape.ops.slicing import SQUEEZE_DIM, UNSQUEEZE
 from livetape.ops.table import row
@@ -84,16 +85,7 @@ def _viewed_size(name: str, input: Any, args: tuple[Any, ...], size: Any, argume
         and size is None
         and (not args or (not isinstance(args[0], (tuple, list, TensorBase)) and not is_integer(args[0])))
     ):
-        bad = ", ".join(f"!{type(a).__name__}!" for a in args)
-        why = f"      didn't match because some of the arguments have invalid types: ({bad})\n"
-        why = why if len(args) == 1 else ""
-        given = ", ".join(type(a).__name__ for a in args)
-        raise noted(
-            TypeError(
-                f"view() received an invalid combination of arguments - got ({given}), but expected one of:\n"
-                f" * (torch.dtype dtype)\n{why} * (tuple of ints size)\n{why}"
-            )
-        )
+        raise noted(no_overload("view"))
     wanted = ints(name, args, size, argument)
     return resolve(wanted, input.array.size)
 
@@ -304,14 +296,7 @@ def _squeezed(input: Any, args: tuple[Any, ...], dim: Any) -> tuple[Any, tuple[A
     if type(dim) is int or is_integer(dim):
         return SQUEEZE_DIM, (input, wrap_dim(dim, ndim))
     if not isinstance(dim, (tuple, list)):
-        why = f"      didn't match because some of the arguments have invalid types: (!{type(dim).__name__}!)\n"
-        raise noted(
-            TypeError(
-                f"squeeze() received an invalid combination of arguments - got ({type(dim).__name__}), but "
-                "expected "
-                f"one of:\n * ()\n{why} * (int dim)\n{why} * (tuple of ints dim)\n{why}"
-            )
-        )
+        raise noted(no_overload("squeeze"))
     dims = wrap_dims(tuple(dim), ndim, "squeeze")
     return SQUEEZE_DIMS, (input, dims if ndim else ())
 

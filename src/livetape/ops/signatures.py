@@ -201,13 +201,14 @@ class Signature:
 def refusal(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
     """The error of a call that fits no signature of ``name``; None if one fits, or if none is known.
 
-    name    as in the recorded list: a method's has a dot before it, and ``args`` are without its tensor
+    name    as in the recorded list: a method's has a dot before it, and ``args`` are without its tensor; "inner." stands
+            before those that torch's functions in Python call
     """
     lines = _table().get(name)
     if lines is None:
         return None
     signatures = _signatures(lines)
-    name = name.lstrip(".")
+    name = name.rpartition(".")[2]
     try:
         for one in signatures:
             text = one.misfit(name, args, kwargs)

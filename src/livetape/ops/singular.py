@@ -13,7 +13,6 @@ from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.kernels import matrices as kernels
 from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import detach
-from livetape.ops.dims import no_overload
 from livetape.ops.matrices import (
     as_diagonal,
     diagonal_of,
@@ -29,6 +28,7 @@ from livetape.ops.matrices import (
     product,
     watched,
 )
+from livetape.ops.refuse import no_overload
 from livetape.ops.repeated import column_limits, is_watched, limits, pairs_of, quotient, vanishes, watch
 from livetape.ops.table import into, row
 
@@ -211,14 +211,6 @@ PINV = row(
     self=_pinv_backward,
 )
 
-_PINV = (
-    "(Tensor input, *, Tensor atol = None, Tensor rtol = None, bool hermitian = False, Tensor out = None)",
-    "(Tensor input, *, float atol = None, float rtol = None, bool hermitian = False, Tensor out = None)",
-    "(Tensor input, Tensor rcond, bool hermitian = False, *, Tensor out = None)",
-    "(Tensor input, float rcond, bool hermitian = False, *, Tensor out = None)",
-)
-_RANK = (*_PINV[:2], *[s.replace("rcond", "tol") for s in _PINV[2:]])
-
 
 def _bound(name: str, argument: str, value: Any) -> Any:
     """A tolerance as a number or an array."""
@@ -244,7 +236,7 @@ def pinv(
     if out is not None:
         return into(out, pinv, A, rcond, hermitian, atol=atol, rtol=rtol)
     if not isinstance(A, TensorBase):
-        raise noted(no_overload("linalg_pinv", (A,), *_PINV))
+        raise noted(no_overload("linalg_pinv"))
     return pseudoinverse(A, atol, rcond if rtol is None else rtol, hermitian)
 
 
@@ -284,7 +276,7 @@ def matrix_rank(
     if out is not None:
         return into(out, matrix_rank, A, tol, hermitian, atol=atol, rtol=rtol)
     if not isinstance(A, TensorBase):
-        raise noted(no_overload("linalg_matrix_rank", (A,), *_RANK))
+        raise noted(no_overload("linalg_matrix_rank"))
     if A.dtype.category < FLOAT or A.dtype.itemsize == 2:
         raise noted(RuntimeError("This function doesn't handle types other than float and double"))
     need_matrix("torch.linalg.matrix_rank", A, "input")

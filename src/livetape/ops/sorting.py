@@ -15,8 +15,9 @@ from livetape.ops.along import TAKE_ANY, put
 from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import cast
 from livetape.ops.blends import lerp
-from livetape.ops.dims import as_int, is_integer, no_overload, numpy_names, wrap_dim
+from livetape.ops.dims import as_int, is_integer, numpy_names, wrap_dim
 from livetape.ops.reduce import check_tensor
+from livetape.ops.refuse import no_overload
 from livetape.ops.rounding import ceil, floor, round
 from livetape.ops.table import into, row
 
@@ -52,16 +53,7 @@ ARGSORT = row(
 def _axis(name: str, input: Any, dim: Any) -> int:
     check_tensor(name, input)
     if not is_integer(dim):
-        values = "tuple of Tensors" if name == "sort" else "Tensor"
-        end = ", *, tuple of Tensors out = None)" if name == "sort" else ")"
-        raise noted(
-            no_overload(
-                name,
-                (input, dim),
-                f"(Tensor input, *, bool stable, int dim = -1, bool descending = False, {values} out = None)",
-                f"(Tensor input, int dim = -1, bool descending = False{end}",
-            )
-        )
+        raise noted(no_overload(name))
     if input.dtype.category == COMPLEX:
         raise noted(RuntimeError(" Sort does not support complex dtypes on CPU"))
     return wrap_dim(dim, input.array.ndim, name)
@@ -153,14 +145,7 @@ def _check_quantile(name: str, input: Any, q: Any, interpolation: Any) -> Any:
     """The quantiles asked for as a tensor; torch's errors."""
     check_tensor(name, input)
     if not isinstance(q, (TensorBase, float, int)) or isinstance(q, bool):
-        raise noted(
-            no_overload(
-                name,
-                (q,),
-                '(Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
-                '(float q, int dim = None, bool keepdim = False, *, str interpolation = "linear")',
-            )
-        )
+        raise noted(no_overload(name))
     if not isinstance(q, TensorBase) and not 0 <= q <= 1:
         raise noted(RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}"))
     if not input.array.size:

@@ -11,15 +11,9 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import BOOL, COMPLEX, SCALAR_TYPE, default, dtype, int64
 from livetape.kernels.ranges import arange_values, linspace_values, logspace_values
-from livetape.ops.creation import OPTIONS
-from livetape.ops.dims import as_int, is_integer, no_overload
+from livetape.ops.dims import as_int, is_integer
 from livetape.ops.options import finish, kind_or_out, number_of
-
-_ARANGE = (
-    "(Number end, *, Tensor out = None, " + OPTIONS,
-    "(Number start, Number end, *, " + OPTIONS,
-    "(Number start, Number end, Number step = 1, *, Tensor out = None, " + OPTIONS,
-)
+from livetape.ops.refuse import no_overload
 
 
 def arange(
@@ -70,7 +64,7 @@ def _range_arguments(name: str, args: tuple[Any, ...], start: Any, end: Any, ste
     elif len(args) == 3 and (start, end, step) == (None, None, None):
         start, end, step = args
     elif args or end is None:
-        raise noted(no_overload(name, args, *_ARANGE))
+        raise noted(no_overload(name))
     for value in args:
         if not isinstance(value, (int, float, complex, np.generic, TensorBase)) or (
             isinstance(value, TensorBase) and value.array.ndim
@@ -79,7 +73,7 @@ def _range_arguments(name: str, args: tuple[Any, ...], start: Any, end: Any, ste
                 raise noted(
                     TypeError(f"{name}(): argument 'end' (position 1) must be Number, not {type(value).__name__}")
                 )
-            raise noted(no_overload(name, args, *_ARANGE))
+            raise noted(no_overload(name))
     return 0 if start is None else start, end, 1 if step is None else step
 
 
@@ -114,15 +108,6 @@ def range_(
     )
 
 
-_SPACED = tuple(
-    f"({s} start, {e} end, int steps, *, Tensor out = None, {OPTIONS}"
-    for s, e in (("Tensor", "Tensor"), ("Number", "Tensor"), ("Tensor", "Number"), ("Number", "Number"))
-)
-
-
-_LOG_SPACED = tuple(s.replace("int steps", "int steps, float base = 10") for s in _SPACED)
-
-
 def linspace(
     start: Any,
     end: Any,
@@ -141,7 +126,7 @@ def linspace(
     >>> torch.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    first, last, count = _spaced("linspace", start, end, steps, _SPACED)
+    first, last, count = _spaced("linspace", start, end, steps)
     kind = kind_or_out("linspace", dtype, out, _spaced_kind(first, last))
     return finish(
         "linspace", linspace_values(first, last, count, kind.np), kind, device, requires_grad, layout, pin_memory, out
@@ -162,7 +147,7 @@ def logspace(
     requires_grad: Any = False,
 ) -> Any:
     """``base`` to the power of the numbers of `linspace` (source: ``torch.logspace``)."""
-    first, last, count = _spaced("logspace", start, end, steps, _LOG_SPACED)
+    first, last, count = _spaced("logspace", start, end, steps)
     kind = kind_or_out("logspace", dtype, out, _spaced_kind(first, last))
     return finish(
         "logspace",
@@ -176,11 +161,10 @@ def logspace(
     )
 
 
-def _spaced(name: str, start: Any, end: Any, steps: Any, signatures: tuple[str, ...]) -> tuple[Any, Any, int]:
+def _spaced(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, int]:
     numbers = (int, float, complex, np.generic, TensorBase)
     if steps is None or not is_integer(steps) or not isinstance(start, numbers) or not isinstance(end, numbers):
-        given = (start, end) if steps is None else (start, end, steps)
-        raise noted(no_overload(name, given, *signatures))
+        raise noted(no_overload(name))
     for value, label in ((start, "start"), (end, "end")):
         if isinstance(value, TensorBase) and value.array.ndim:
             raise noted(

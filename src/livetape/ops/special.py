@@ -15,7 +15,7 @@ from livetape.kernels.select import refuse
 from livetape.kernels.special import late, real_function
 from livetape.ops.choose import where
 from livetape.ops.pointwise import exp, log
-from livetape.ops.refuse import invalid, must_be_tensors
+from livetape.ops.refuse import must_be_tensors, no_overload
 from livetape.ops.table import elementwise, into, unary
 
 _PI = math.pi
@@ -283,15 +283,7 @@ def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, zeta, input, other)
     if not (isinstance(input, TensorBase) or isinstance(other, TensorBase)):
-        raise noted(
-            invalid(
-                "special_zeta",
-                (input, other),
-                "(Tensor input, Tensor other, *, Tensor out = None)",
-                "(Number self, Tensor other, *, Tensor out = None)",
-                "(Tensor input, Number other, *, Tensor out = None)",
-            )
-        )
+        raise noted(no_overload("special_zeta"))
     return ZETA.apply((input, other))
 
 

@@ -9,10 +9,11 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import dtype
 from livetape.ops.basics import zeros
-from livetape.ops.dims import as_int, is_integer, no_overload, wrap_dim
+from livetape.ops.dims import as_int, is_integer, wrap_dim
 from livetape.ops.indexing import FULL, SLICE
 from livetape.ops.joining import CAT
 from livetape.ops.options import ints
+from livetape.ops.refuse import no_overload
 from livetape.ops.table import row
 
 
@@ -176,13 +177,6 @@ def _chunked(even: Any, sized: Any, input: Any, chunks: Any, dim: Any) -> Any:
     return even.apply((input, -(-extent // count), at))
 
 
-_TENSOR_SPLIT = (
-    "(tuple of ints indices, int dim = 0)",
-    "(Tensor tensor_indices_or_sections, int dim = 0)",
-    "(int sections, int dim = 0)",
-)
-
-
 def tensor_split(
     input: Any,
     indices_or_sections: Any = None,
@@ -211,7 +205,7 @@ def tensor_split(
             )
         wanted = wanted.array.tolist()
     if not is_integer(wanted) and not isinstance(wanted, (tuple, list)):
-        raise noted(no_overload("tensor_split", (wanted,), *_TENSOR_SPLIT))
+        raise noted(no_overload("tensor_split"))
     size = shape_of(input)
     if not size:
         raise noted(RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"))

@@ -12,9 +12,10 @@ from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, int64
 from livetape.kernels import sampling as draw
 from livetape.ops.basics import zeros_like
-from livetape.ops.dims import as_int, no_overload
+from livetape.ops.dims import as_int
 from livetape.ops.options import finish, kind_or_out, need_tensor, sizes
-from livetape.ops.sampling import BERNOULLI_P, OPTIONS, bits_of, drawn_into, float_parameter, interposed
+from livetape.ops.refuse import no_overload
+from livetape.ops.sampling import BERNOULLI_P, bits_of, drawn_into, float_parameter, interposed
 from livetape.ops.scattering import no_derivative
 from livetape.ops.table import into, row
 
@@ -113,14 +114,6 @@ def _normal_around(bits: Any, mean: Any, std: Any) -> Any:
     return draw.normal_around(bits, mean, std)
 
 
-_NORMAL = (
-    "(Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)",
-    "(Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None)",
-    "(float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)",
-    "(float mean, float std, tuple of ints size, *, torch.Generator generator = None, " + OPTIONS,
-)
-
-
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -145,7 +138,7 @@ def normal(
     first, second = isinstance(mean, TensorBase), isinstance(std, TensorBase)
     if not first and not second:
         if size is None:
-            raise noted(no_overload("normal", (mean, std), *_NORMAL))
+            raise noted(no_overload("normal"))
         kind = kind_or_out("normal", dtype, out)
         shape = sizes("normal", (size,))
         middle, width = float_parameter("normal", mean, "mean", 1), float_parameter("normal", std, "std", 2)
