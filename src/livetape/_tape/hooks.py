@@ -36,10 +36,7 @@ def checked_replacement(hook: Any, before: TensorBase, after: TensorBase) -> Ten
 def primitives_type(tensor: TensorBase) -> str:
     """The type of a tensor as hook errors name it."""
     kind: Any = tensor
-    name = str(kind.type())
-    if tensor.dtype.is_complex:  # not one of torch's old tensor types
-        return "CPU" + name.removeprefix("torch.").removesuffix("Tensor") + "Type"
-    return name
+    return str(kind.type())
 
 
 def run_pre_hooks(hooks: dict[int, Any], grads: list[TensorBase | None]) -> list[TensorBase | None]:
