@@ -362,3 +362,50 @@ def test_what_is_marked_dirty_changes_its_version() -> None:
     assert y._version == 2
     (y * torch.arange(4.0)).sum().backward()
     assert x.grad.tolist() == [0, 2, 2, 3]
+
+
+def _marking(mark: Callable[[Any, Any, Any], Any]) -> Any:
+    class Marking(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            out = a * 2
+            return mark(ctx, a, out)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return grads[0]
+
+    return Marking
+
+
+def test_marks_on_what_is_no_tensor_or_no_input() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"^mark_dirty can only accept variables, but argument $"):
+        _marking(lambda ctx, a, out: (ctx.mark_dirty(3), out)[1]).apply(x)
+    with pytest.raises(RuntimeError, match=r"^mark_non_differentiable only accepts variable arguments, but got $"):
+        _marking(lambda ctx, a, out: (ctx.mark_non_differentiable(3), out)[1]).apply(x)
+    with pytest.warns(UserWarning, match=r"^ctx.mark_dirty\(\) received a tensor that was not an input. Only input"):
+        y = _marking(lambda ctx, a, out: (ctx.mark_dirty(out), out)[1]).apply(x)
+    assert (y.grad_fn.name(), y._version) == ("MarkingBackward", 1)
+    plain = _marking(lambda ctx, a, out: (ctx.save_for_backward(3), out)[1])
+    assert plain.apply(x.detach()).tolist() == [2.0, 2.0]  # nothing is saved where nothing is recorded
+    with pytest.raises(TypeError, match="save_for_backward can only save variables, but argument 0 is of type int"):
+        plain.apply(x)
+
+
+def test_a_changed_view_is_the_only_output() -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    both = _marking(lambda ctx, a, out: (ctx.mark_dirty(a), (a.add_(1), out))[1])
+    with pytest.raises(
+        RuntimeError, match=r"^If your Function modifies inplace an input that is a view of another Tensor"
+    ):
+        both.apply((x * 1)[0])
+    assert [t.tolist() for t in both.apply(torch.ones(1))] == [[2.0], [2.0]]
+
+
+def test_old_names_of_contexts() -> None:
+    x = torch.ones(2, requires_grad=True)
+    node = _marking(lambda ctx, a, out: (ctx.save_for_backward(a), out)[1]).apply(x).grad_fn
+    assert type(node).__mro__[1].__name__ == "BackwardCFunction"
+    with pytest.warns(DeprecationWarning, match="'saved_variables' is deprecated; use 'saved_tensors'"):
+        assert node.saved_variables[0] is x

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from mypy_extensions import i64, mypyc_attr
@@ -82,13 +83,6 @@ class CustomNode(Node):
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save tensors for ``backward``, where they are found in ``ctx.saved_tensors``, checked for changes."""
-        place = 0
-        for tensor in tensors:
-            if tensor is not None and not isinstance(tensor, TensorBase):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument {place} is of type {type(tensor).__name__}"
-                )
-            place += 1
         self._to_save = tensors
 
     @property
@@ -138,6 +132,11 @@ class CustomNode(Node):
             if tensor is None:
                 kept.append(None)
                 continue
+            if not isinstance(tensor, TensorBase):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {len(kept)} is of type "
+                    f"{type(tensor).__name__}"
+                )
             nr = place_of(outputs, tensor)
             if hooks is not None:
                 if nr < 0:
@@ -285,13 +284,16 @@ def apply_function(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], divi
 def wrap_outputs(ctx: CustomNode, inputs: tuple[Any, ...], outputs: tuple[Any, ...], recording: bool) -> list[Any]:
     """The outputs of a Function, connected to its node."""
     for tensor in ctx._dirty:
+        if not isinstance(tensor, TensorBase):  # torch's text ends there, too
+            raise RuntimeError("mark_dirty can only accept variables, but argument ")
         if place_of(outputs, tensor) < 0:
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
                 "modified inplace must all be outputs of the Function."
             )
-        if place_of(inputs, tensor) < 0:
-            raise RuntimeError("mark_dirty only accepts input tensors, but argument is not an input")
+    for tensor in ctx._non_differentiable:
+        if not isinstance(tensor, TensorBase):
+            raise RuntimeError("mark_non_differentiable only accepts variable arguments, but got ")
     wrapped: list[Any] = []
     metas: list[Any] = []
     nr = 0
@@ -316,8 +318,13 @@ def wrap_output(
     """One output, connected to the node; a view of it where it is an input that was not changed."""
     differentiable = recording and output.dtype.category >= FLOAT and place_of(ctx._non_differentiable, output) < 0
     if place_of(ctx._dirty, output) >= 0:
-        if recording:
-            rebase_output(ctx, output, nr)
+        if recording and place_of(inputs, output) < 0:
+            warnings.warn(DIRTY_OUTPUT, UserWarning, stacklevel=4)
+            counter_of(output).bump()
+            if differentiable:
+                connect(ctx, output, nr)
+        elif recording:
+            rebase_output(ctx, output, nr, single)
         else:
             counter_of(output).bump()
         return output
@@ -343,10 +350,25 @@ def connect(node: Node, tensor: TensorBase, nr: int) -> None:
     tensor.recorded = True
 
 
-def rebase_output(ctx: CustomNode, target: TensorBase, nr: int) -> None:
+DIRTY_OUTPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed "
+    "to ctx.mark_dirty()."
+)
+DIRTY_VIEW = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one "
+    "Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view "
+    "(using .clone() for example) or make your Function only return one Tensor (potentially splitting it into two Functions: "
+    "one doing the inplace that returns a single Tensor and a second one that does the other operations). You can ask on "
+    "the forum https://discuss.pytorch.org/ if you need help to do this change."
+)
+
+
+def rebase_output(ctx: CustomNode, target: TensorBase, nr: int, single: bool) -> None:
     """Make the node the newest in-place change of an input."""
     if target.base is None and target.recorded and target.node is None:
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+    if target.base is not None and not single:
+        raise RuntimeError(DIRTY_VIEW)
     check_inplace(target, True)
     counter_of(target).bump()
     if target.base is not None:

@@ -36,7 +36,10 @@ def checked_replacement(hook: Any, before: TensorBase, after: TensorBase) -> Ten
 def primitives_type(tensor: TensorBase) -> str:
     """The type of a tensor as hook errors name it."""
     kind: Any = tensor
-    return str(kind.type())
+    name = str(kind.type())
+    if tensor.dtype.is_complex:  # not one of torch's old tensor types
+        return "CPU" + name.removeprefix("torch.").removesuffix("Tensor") + "Type"
+    return name
 
 
 def run_pre_hooks(hooks: dict[int, Any], grads: list[TensorBase | None]) -> list[TensorBase | None]:

@@ -66,7 +66,11 @@ class FunctionCtx(GradNode, CustomNode):
         """What `mark_non_differentiable` was given."""
         return self._non_differentiable or None
 
-    saved_variables = CustomNode.saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -112,11 +116,17 @@ class FunctionCtx(GradNode, CustomNode):
             self._kept[place] = packed((pack, unpack), tensor, edge_of(tensor), late=True)
 
 
+class BackwardCFunction(FunctionCtx):
+    """What the nodes of all Functions have in common (source: the torch class of that name)."""
+
+
 class _FunctionMeta(type):
     """Gives every Function the class of its nodes."""
 
     def __init__(cls, name: str, bases: tuple[Any, ...], attributes: dict[str, Any]) -> None:
-        node = type(name + "Backward", (FunctionCtx,), {"_forward_cls": cls, "__module__": "torch.autograd.function"})
+        node = type(
+            name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": "torch.autograd.function"}
+        )
         cls._backward_cls = node  # type: ignore[attr-defined]
         super().__init__(name, bases, attributes)
 
@@ -237,6 +247,9 @@ class _ErrorNode(node_class("Error")):  # type: ignore[misc]
         self.message = message
         self.count = count
 
+    def name(self) -> str:
+        return "torch::autograd::Error"
+
     def _run(self, grads: Any, wanted: Any) -> Any:
         raise RuntimeError(self.message)
 
@@ -288,6 +301,3 @@ class InplaceFunction(Function):
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
-
-
-BackwardCFunction = FunctionCtx

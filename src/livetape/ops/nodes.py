@@ -15,6 +15,12 @@ from livetape._tape.tensor import Edge, Node, TensorBase, node_extras, tensor_ex
 from livetape._tape.views import FREED, CopySlicesBase, copy_slices, edge_of
 from livetape.dtypes import of_numpy
 from livetape.hooks import RemovableHandle
+from livetape.ops.saved_names import derived_values, fixed_values, shown_name, shown_value
+
+# what every node has, and torch shows nothing of
+_INTERNAL = frozenset(
+    name for name in dir(Node) if not name.startswith("__") and name not in ("name", "metadata", "next_functions")
+) | {"_called", "_pack_by", "_look_up"}
 
 
 class GradNode(Node):
@@ -63,6 +69,11 @@ class GradNode(Node):
         return tuple([next_function(e) for e, formula in zip(self._edges, row.of_input) if formula is not None])
 
     @property
+    def requires_grad(self) -> bool:
+        """Whether gradients pass through the node: always."""
+        return True
+
+    @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the program's own notes."""
         extras = node_extras(self)
@@ -99,10 +110,13 @@ class GradNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
+        kind = type(self).__name__
         rows = [] if self._op is None else self._op.saved
-        raw = ["_raw_saved_" + _torch_name(s) for s in rows if s.kind in (INPUT, RESULT)]
-        names = (name for name in super().__dir__() if name != "_saved")
-        return [*names, *raw, *["_saved_" + _torch_name(s) for s in rows]]
+        shown = [(name, s) for s in rows if (name := _torch_name(kind, s)) is not None]
+        raw = ["_raw_saved_" + name for name, s in shown if s.kind in (INPUT, RESULT)]
+        more = [] if self._op is None else [*fixed_values(kind), *derived_values(kind)]
+        names = (name for name in super().__dir__() if name not in _INTERNAL)
+        return [*names, *raw, *{"_saved_" + name for name in [*[name for name, _ in shown], *more]}]
 
     def _pack_by(self, place: Any, pack: Any, unpack: Any) -> None:
         """Let a pair of hooks keep what was saved at a place."""
@@ -179,8 +193,9 @@ HOOKS_FREED = (
 def _raw_value(node: GradNode, name: str) -> Any:
     """What ``_raw_saved_*`` gives: a SavedTensor."""
     if node._op is not None:
+        kind = type(node).__name__
         for place, saved in enumerate(node._op.saved):
-            if _torch_name(saved) == name[11:] and saved.kind in (INPUT, RESULT):
+            if saved.kind in (INPUT, RESULT) and _torch_name(kind, saved) == name[11:]:
                 return SavedTensor(node, place)
     raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
 
@@ -188,8 +203,9 @@ def _raw_value(node: GradNode, name: str) -> Any:
 def _saved_value(node: GradNode, name: str) -> Any:
     op = node._op
     if op is not None:
+        kind = type(node).__name__
         for position, saved in enumerate(op.saved):
-            if _torch_name(saved) == name or saved.name == name:
+            if _torch_name(kind, saved) == name or saved.name == name:
                 if node._freed:
                     raise noted(RuntimeError(FREED))
                 if node._saved is None or node._saved[position] is None:
@@ -199,17 +215,21 @@ def _saved_value(node: GradNode, name: str) -> Any:
                     return tuple(found)
                 if saved.name == "other" and op.name in ("mul", "div") and not isinstance(found, TensorBase):
                     return _zero_dim(found)
-                return found
-        if name == "alpha" and op.name in ("add", "sub", "rsub"):  # rows of their own take other alphas
-            return 1
+                return shown_value(name, found)
+        fixed = fixed_values(kind)
+        if name in fixed:  # rows of their own take other values
+            return fixed[name]
+        derived = derived_values(kind)
+        if name in derived:
+            source, follow = derived[name]
+            value = _saved_value(node, source)
+            return None if value is None else follow(value)
     raise AttributeError(f"'{type(node).__name__}' object has no attribute '_saved_{name}'")
 
 
-def _torch_name(saved: Saved) -> str:
-    """What torch calls a saved value: sizes and indices have names of their own there."""
-    if saved.kind == SIZE:
-        return saved.name.removesuffix("_size") + "_sym_sizes"
-    return "indices" if saved.kind == RESULT and saved.index == 1 else saved.name
+def _torch_name(kind: str, saved: Saved) -> str | None:
+    """What torch calls a saved value of a node of class ``kind``; None for what it does not save."""
+    return shown_name(kind, saved.name, saved.kind == SIZE, saved.kind == RESULT and saved.index == 1)
 
 
 def _zero_dim(value: Any) -> Any:
