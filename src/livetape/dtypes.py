@@ -263,9 +263,9 @@ SCALAR_TYPE = {
 C_NAME = {
     uint8: "unsigned char",
     int8: "signed char",
-    int16: "short",
+    int16: "short int",
     int32: "int",
-    int64: "long",
+    int64: "long int",
     float16: "c10::Half",
     float32: "float",
     float64: "double",
@@ -274,9 +274,9 @@ C_NAME = {
     complex128: "c10::complex<double>",
     boolean: "bool",
     bfloat16: "c10::BFloat16",
-    uint16: "unsigned short",
+    uint16: "short unsigned int",
     uint32: "unsigned int",
-    uint64: "unsigned long",
+    uint64: "long unsigned int",
 }
 
 

@@ -8,14 +8,25 @@ import numpy as np
 
 from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
-from livetape.dtypes import SCALAR_TYPE
+from livetape.dtypes import C_NAME, SCALAR_TYPE
 from livetape.kernels import small
 from livetape.kernels.small import product
 from livetape.ops import shape as shapes
 from livetape.ops.autocasting import brought_together
 from livetape.ops.basics import sum_to
 from livetape.ops.dims import wrap_dim
-from livetape.ops.products import BMM_NT, BMM_TN, MM_NT, MM_TN, MV, batched, check_bmm, check_mm, outer_of, same_dtype
+from livetape.ops.products import (
+    BMM_NT,
+    BMM_TN,
+    MM_NT,
+    MM_TN,
+    MV,
+    batched,
+    check_bmm,
+    check_mm,
+    check_mv_dtypes,
+    outer_of,
+)
 from livetape.ops.table import into, row
 
 
@@ -58,15 +69,15 @@ def _check_addmm(input: Any, mat1: Any, mat2: Any) -> None:
     for value, name in ((mat1, "mat1"), (mat2, "mat2")):
         if value.array.ndim != 2:
             raise noted(RuntimeError(f"{name} must be a matrix, got {value.array.ndim}-D tensor"))
-    same_dtype(mat1, mat2)
-    check_mm(mat1, mat2)
-    if input.dtype is not mat1.dtype and not brought_together(input, mat1):
-        raise noted(
-            RuntimeError(
-                "self and mat2 must have the same dtype, but got "
-                f"{SCALAR_TYPE[input.dtype]} and {SCALAR_TYPE[mat2.dtype]}"
+    for value, name in ((input, "self"), (mat1, "mat1")):  # in the order in which torch looks
+        if value.dtype is not mat2.dtype and not brought_together(value, mat2):
+            raise noted(
+                RuntimeError(
+                    f"{name} and mat2 must have the same dtype, but got "
+                    f"{SCALAR_TYPE[value.dtype]} and {SCALAR_TYPE[mat2.dtype]}"
+                )
             )
-        )
+    check_mm(mat1, mat2)
     want = (shape_of(mat1)[0], shape_of(mat2)[1])
     check_expands(input, want)
 
@@ -130,6 +141,7 @@ def _check_addmv(input: Any, mat: Any, vec: Any) -> None:
                 f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}"
             )
         )
+    check_mv_dtypes(input, mat, vec)
     (n, m), (k,) = shape_of(mat), shape_of(vec)
     if m != k or shape_of(input) not in ((n,), (1,), ()):
         raise noted(RuntimeError(f"size mismatch, got input ({input.array.size}), mat ({n}x{m}), vec ({k})"))
@@ -255,11 +267,29 @@ def _extent(batch: Any, dim: int) -> int:
     return size[wrap_dim(dim, len(size))]
 
 
+def _check_baddbmm_dtypes(input: Any, batch1: Any, batch2: Any) -> None:
+    if input.dtype is not batch1.dtype and not brought_together(input, batch1, batch2):
+        names = [C_NAME[value.dtype] for value in (input, batch1, batch2)]
+        raise noted(RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*names)))
+
+
+def _check_addbmm_dtypes(input: Any, batch1: Any, batch2: Any) -> None:
+    for value in (input, batch1):
+        if value.dtype is not batch2.dtype and not brought_together(value, batch2):
+            raise noted(
+                RuntimeError(
+                    "self and mat2 must have the same dtype, but got "
+                    f"{SCALAR_TYPE[value.dtype]} and {SCALAR_TYPE[batch2.dtype]}"
+                )
+            )
+
+
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (batch1 @ batch2)``, batch by batch (source: ``torch.baddbmm``)."""
     if out is not None:
         return into(out, baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     size = _batched_size(batch1, batch2)
+    _check_baddbmm_dtypes(input, batch1, batch2)
     check_bmm(batch1, batch2)
     check_expands(input, size)
     return BADDBMM.apply((input, batch1, batch2, beta, alpha))
@@ -268,6 +298,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 def baddbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """In-place `baddbmm`."""
     size = _batched_size(batch1, batch2)
+    _check_baddbmm_dtypes(self, batch1, batch2)
     check_bmm(batch1, batch2)
     _check_size(self, *size)
     return BADDBMM.inplace(self, batch1, batch2, beta, alpha)
@@ -278,6 +309,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     if out is not None:
         return into(out, addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     size = _batched_size(batch1, batch2)[1:]
+    _check_addbmm_dtypes(input, batch1, batch2)
     check_bmm(batch1, batch2)
     check_expands(input, size)
     return ADDBMM.apply((input, batch1, batch2, beta, alpha))
@@ -286,6 +318,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
 def addbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """In-place `addbmm`."""
     size = _batched_size(batch1, batch2)[1:]
+    _check_addbmm_dtypes(self, batch1, batch2)
     check_bmm(batch1, batch2)
     check_expands(self, size)
     return ADDBMM.inplace(self, batch1, batch2, beta, alpha)

@@ -8,7 +8,7 @@ import numpy as np
 
 from livetape._tape.explain import argument_error, noted, type_name
 from livetape._tape.tensor import TensorBase, shape_of
-from livetape.dtypes import SCALAR_TYPE
+from livetape.dtypes import C_NAME, SCALAR_TYPE
 from livetape.ops import shape as shapes
 from livetape.ops.added_products import ADDMM, check_expands
 from livetape.ops.autocasting import plain_in_autocast
@@ -32,6 +32,16 @@ def _check_bias(bias: Any, rows: int, weight: Any) -> None:
         )
 
 
+def _dtypes_error(input: Any, weight: Any, bias: Any) -> str:
+    """Torch's words for dtypes that differ: those of the product that the call becomes."""
+    if bias is None:
+        return f"expected m1 and m2 to have the same dtype, but got: {C_NAME[input.dtype]} != {C_NAME[weight.dtype]}"
+    first, name = (bias, "self") if bias.dtype is not weight.dtype else (input, "mat1")
+    return (
+        f"{name} and mat2 must have the same dtype, but got {SCALAR_TYPE[first.dtype]} and {SCALAR_TYPE[weight.dtype]}"
+    )
+
+
 def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
     """``input @ weight.T + bias`` for input [..., in] and weight [out, in] (source: ``torch.nn.functional.linear``)."""
     if out is not None:
@@ -43,15 +53,7 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
     if input.dtype is not weight.dtype:
         if not isinstance(weight, TensorBase):
             raise noted(TypeError(f"linear(): argument 'weight' (position 2) must be Tensor, not {type_name(weight)}"))
-        raise noted(
-            refused(
-                f"mat1 and mat2 must have the same dtype, but got {SCALAR_TYPE[input.dtype]} and "
-                f"{SCALAR_TYPE[weight.dtype]}",
-                "linear",
-                input,
-                weight,
-            )
-        )
+        raise noted(refused(_dtypes_error(input, weight, bias), "linear", input, weight))
     x, w = input.array, weight.array
     ndim = x.ndim
     if w.ndim == 1:

@@ -82,9 +82,10 @@ def check_mm(x: Any, y: Any, name: str = "mm") -> None:
         raise error
 
 
-def same_dtype(x: Any, y: Any, words: str = "expected m1 and m2 to have the same dtype, but got: {} != {}") -> None:
+def same_dtype(x: Any, y: Any) -> None:
     if x.dtype is not y.dtype and not brought_together(x, y):
-        error = refused(words.format(C_NAME[x.dtype], C_NAME[y.dtype]), "mm", x, y)
+        words = f"expected m1 and m2 to have the same dtype, but got: {C_NAME[x.dtype]} != {C_NAME[y.dtype]}"
+        error = refused(words, "mm", x, y)
         error.add_note("livetape: bring both to one dtype, for example with .float() or .to(other.dtype).")
         raise error
 
@@ -154,13 +155,24 @@ VDOT = row(
 )
 
 
+def check_mv_dtypes(input: Any, mat: Any, vec: Any) -> None:
+    """Raise torch's error unless a matrix, a vector and what their product is added to have one dtype."""
+    if (mat.dtype is not vec.dtype or input.dtype is not mat.dtype) and not brought_together(input, mat, vec):
+        names = [SCALAR_TYPE[value.dtype] for value in (input, mat, vec)]
+        raise noted(
+            refused(
+                "addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*names), "mv", mat, vec
+            )
+        )
+
+
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     """The product of a matrix and a vector (source: ``torch.mv``)."""
     if out is not None:
         return into(out, mv, input, vec)
     if input.array.ndim != 2 or vec.array.ndim != 1:
         raise noted(RuntimeError(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}"))
-    same_dtype(input, vec)
+    check_mv_dtypes(vec, input, vec)
     if shape_of(input)[1] != shape_of(vec)[0]:
         raise noted(
             RuntimeError(
@@ -263,7 +275,9 @@ def check_bmm(x: Any, y: Any, first: str = "batch1", second: str = "batch2") -> 
     for value, name in ((x, first), (y, second)):
         if value.array.ndim != 3:
             raise noted(RuntimeError(f"{name} must be a 3D tensor"))
-    same_dtype(x, y, "expected scalar type {1} but found {0}")
+    if x.dtype is not y.dtype and not brought_together(x, y):
+        words = f"expected scalar type {SCALAR_TYPE[x.dtype]} but found {SCALAR_TYPE[y.dtype]}"
+        raise noted(refused(words, "bmm", x, y))
     b, _, k = shape_of(x)
     c, m, _ = shape_of(y)
     if (b, k) != (c, m):
