@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import livetape as torch
+from livetape.autograd import forward_ad as fwAD
 from livetape.utils import dlpack
 
 
@@ -122,3 +123,68 @@ def test_views_of_memory_that_is_not_contiguous() -> None:
     assert torch.kron(x[0], torch.ones(1, 1)).grad_fn.name() == "UnsafeViewBackward0"
     alias.sum().backward()
     assert x.grad[0, :, 0].tolist() == [1, 0, 1]
+
+
+# ---------------------------------------------------------------- views by strides
+@pytest.mark.parametrize(
+    ("size", "stride", "offset", "message"),
+    [
+        (
+            (2, 2),
+            (200, 200),
+            0,
+            "setStorage: sizes .* requiring a storage size of 1604 are out of bounds for .* size 64",
+        ),
+        ((2, 2), (1, -2), 0, r"as_strided: Negative strides are not supported at the moment, got strides: \[1, -2\]"),
+        ((2, 2), (1,), 0, "mismatch in length of strides and shape"),
+        ((2, 2), (1, 2), -1, "Tensor: invalid storage offset -1"),
+        ((2, -1), (1, 2), 0, r"Storage size calculation overflowed with sizes=\[2, -1\] and strides=\[1, 2\]"),
+    ],
+)
+def test_what_strides_cannot_describe(
+    size: tuple[int, ...], stride: tuple[int, ...], offset: int, message: str
+) -> None:
+    x = torch.zeros(4, 4)
+    with pytest.raises(RuntimeError, match=message):
+        x.as_strided(size, stride, offset)
+    with pytest.raises(RuntimeError, match=message):
+        torch.as_strided_scatter(x, torch.ones(2, 2), size, stride, offset)
+
+
+def test_as_strided_scatter_counts_in_memory() -> None:
+    x = torch.arange(16.0).view(4, 4)
+    two = torch.ones(2)
+    assert torch.as_strided_scatter(x.t(), two, (2,), (1,), 5)[1:3, 1].tolist() == [1.0, 1.0]
+    assert torch.as_strided_scatter(x[:, 1:], two, (2,), (1,), 5)[1].tolist() == [1.0, 1.0, 7.0]
+    assert torch.equal(torch.as_strided_scatter(x[::2], two, (2,), (1,), 5), x[::2])  # between its rows
+    assert torch.as_strided_scatter(torch.arange(16.0)[4:], two, (2,), (1,), 3)[:2].tolist() == [1.0, 5.0]
+    assert torch.as_strided_scatter(torch.arange(2.0).expand(2, 2), two, (2,), (1,), 0).tolist() == [[1, 1], [0, 1]]
+    with pytest.raises(RuntimeError, match="unsupported operation: more than one element"):
+        torch.as_strided_scatter(x, torch.ones(2, 3), (2, 3), (0, 1))
+
+
+def test_as_strided_scatter_of_a_transposed_tensor_is_differentiable() -> None:
+    x = torch.arange(6.0, dtype=torch.float64).view(2, 3).t().requires_grad_()
+    src = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x, src: torch.as_strided_scatter(x, src, (2,), (2,), 1), (x, src))
+    torch.as_strided_scatter(x, src, (2,), (2,), 1).mul(torch.arange(6.0).view(3, 2)).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [[0.0, 0.0], [0.0, 3.0], [4.0, 5.0]]
+    assert src.grad is not None and src.grad.tolist() == [2.0, 1.0]
+
+
+def test_the_tangent_of_a_view_is_zero_beyond_its_tensor() -> None:
+    part = torch.arange(8.0)[2:6]
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(part, torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        found = fwAD.unpack_dual(dual.as_strided((2, 2), (1, 2), 1)).tangent
+        assert found.tolist() == [[0.0, 2.0], [1.0, 3.0]]
+
+
+def test_strides_of_empty_tensors() -> None:
+    assert torch.empty_permuted((1, 0, 5, 1), (0, 1, 3, 2)).stride() == (5, 5, 1, 5)
+    assert torch.zeros(2).new_empty_strided((2, 0), (3, 4)).stride() == (3, 4)
+    assert torch.zeros(3, 4)[:0].t().stride() == (1, 4)
+    with pytest.raises(RuntimeError, match="Duplicate dim not allowed"):
+        torch.empty_permuted((2, 3), (0, 0))
+    with pytest.raises(RuntimeError, match=r"expected to be between 0 and 1, but got -1 at index 1\)"):
+        torch.empty_permuted((2, 3), (0, -1))

@@ -415,3 +415,11 @@ def test_few_singular_values_of_matrices_of_low_rank() -> None:
     np.testing.assert_allclose(((u * s) @ v.mT).numpy(), x.numpy(), atol=1e-10)
     _, s, _ = torch.pca_lowrank(x, q=3)
     np.testing.assert_allclose(s.numpy(), np.linalg.svd(x.numpy() - x.numpy().mean(0))[1][:3], rtol=1e-8)
+
+
+def test_the_determinant_of_a_number_is_linear():
+    x = torch.tensor([[[1 + 2j]], [[3j]]], dtype=torch.complex128, requires_grad=True)
+    weight = torch.ones(2, dtype=torch.complex128, requires_grad=True)
+    (found,) = torch.autograd.grad(torch.linalg.det(x), x, weight, create_graph=True)
+    assert found.flatten().tolist() == [1, 1]
+    assert torch.autograd.grad(found.abs().sum(), x, allow_unused=True) == (None,)

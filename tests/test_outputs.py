@@ -68,3 +68,59 @@ def test_outputs_that_the_result_can_be_cast_to(message, function, args):
     with pytest.raises(RuntimeError, match=message):
         function(*args, out=torch.empty(0, dtype=torch.int64))
     assert function(*args, out=torch.empty(0, dtype=torch.float64)).dtype is torch.float64
+
+
+SHARED = "unsupported operation: more than one element of the written-to tensor"
+OVERLAP = "unsupported operation: some elements of the input tensor and the written-to tensor"
+at = torch.tensor([0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda y: torch.gather(y, 0, at, out=y),
+        lambda y: torch.take(y, at[:2], out=y),
+        lambda y: torch.index_select(y, 0, at[:2], out=y),
+        lambda y: torch.masked_select(y, y > 1, out=y),
+        lambda y: torch.kthvalue(y, 2, out=(y, torch.tensor(0))),
+        lambda y: torch.cat((y, y), out=y),
+        lambda y: torch.cat((y[:0], y), out=y[1:]),
+        lambda y: torch.index_add(torch.zeros(3), 0, at, y, out=y),
+        lambda y: torch.scatter(torch.zeros(4), 0, at, y, out=y),
+        lambda y: torch.linalg.cross(y, torch.ones(3), out=y),
+        lambda y: torch.add(y[:2], 1, out=y[1:]),
+        lambda y: torch.cumsum(y[:2], 0, out=y[1:]),
+    ],
+)
+def test_outputs_must_not_overlap_what_is_read(call):
+    y = torch.arange(3.0)
+    with pytest.raises(RuntimeError, match=OVERLAP):
+        call(y)
+    assert y.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_outputs_that_may_overlap_what_is_read():
+    y = torch.arange(6.0).view(2, 3)
+    assert torch.softmax(y, 1, out=y) is y
+    y = torch.arange(4.0).view(2, 2)
+    assert torch.mm(y, y, out=y.t()).tolist() == [[2.0, 3.0], [6.0, 11.0]]
+    assert torch.tril(y, out=y.t()).tolist() == [[2.0, 0.0], [3.0, 11.0]]
+    y = torch.arange(3.0)
+    assert torch.exp(y, out=y) is y
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+        assert torch.sum(y, out=y).shape == ()
+
+
+def test_outputs_whose_elements_share_memory():
+    with pytest.raises(RuntimeError, match=SHARED):
+        torch.add(x, 1, out=torch.zeros(3).expand(2, 3))
+    with pytest.raises(RuntimeError, match=SHARED):  # before it gets another size
+        torch.abs(x, out=torch.zeros(1).expand(4))
+    with pytest.warns(UserWarning, match="was resized"):
+        assert torch.cumsum(x, 0, out=torch.zeros(1).expand(4)).shape == (2, 3)
+
+
+def test_an_output_that_is_read_keeps_its_size():
+    y = torch.ones(3)
+    with pytest.raises(RuntimeError, match=r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]"):
+        torch.add(y, x, out=y)

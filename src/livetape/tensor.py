@@ -288,9 +288,9 @@ class Tensor(Methods):
     def stride(self, dim: int | None = None) -> Any:
         """The distance in memory, in elements, between neighbours along each dimension (source: ``torch.Tensor.stride``)."""
         array = self.array
-        if array.size:
+        if array.size or any(array.strides):
             found = tuple([s // array.itemsize for s in array.strides])
-        else:  # NumPy gives an empty array zeros
+        else:  # NumPy gives an empty array zeros, unless it is part of another
             found = tuple([math.prod([max(n, 1) for n in array.shape[i + 1 :]]) for i in range(array.ndim)])
         return found if dim is None else found[dim]
 

@@ -256,10 +256,15 @@ def shares_elements(array: Any) -> bool:
 def check_distinct(array: Any) -> None:
     """Raise torch's error if elements share memory, so that no values can be written."""
     if shares_elements(array):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        )
+        raise shared_error()
+
+
+def shared_error() -> RuntimeError:
+    """Torch's words for a tensor that cannot be written since its elements share memory."""
+    return RuntimeError(
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+        "location. Please clone() the tensor before performing the operation."
+    )
 
 
 def check_apart(target: TensorBase, source: TensorBase, strict: bool = False) -> None:
@@ -270,7 +275,8 @@ def check_apart(target: TensorBase, source: TensorBase, strict: bool = False) ->
     if target is source:
         if not strict:
             return
-    elif not (has_base_of(target, source) or has_base_of(source, target)):
+        raise overlap_error()
+    if not (has_base_of(target, source) or has_base_of(source, target)):
         return
     mine = target.array
     other = source.array
@@ -283,10 +289,15 @@ def check_apart(target: TensorBase, source: TensorBase, strict: bool = False) ->
     else:
         apart = start + mine.nbytes <= first or first + other.nbytes <= start
     if not apart:
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        )
+        raise overlap_error()
+
+
+def overlap_error() -> RuntimeError:
+    """Torch's words for a tensor whose change would change another that is read."""
+    return RuntimeError(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+        "location. Please clone() the tensor before performing the operation."
+    )
 
 
 def has_base_of(view: TensorBase, tensor: TensorBase) -> bool:

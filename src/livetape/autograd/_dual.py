@@ -17,8 +17,20 @@ from livetape.autograd._tangents import tangents_of
 from livetape.autograd.function import Function
 from livetape.autograd.grad_mode import no_grad
 from livetape.dtypes import FLOAT
-from livetape.ops.basics import clone, clone_as, copy_, layout_of, strided_view, zeros_like
+from livetape.ops.basics import (
+    AS_STRIDED,
+    AS_STRIDED_BACKWARD,
+    clone,
+    clone_as,
+    copy_,
+    extent_of,
+    layout_of,
+    owner_of,
+    strided_view,
+    zeros_like,
+)
 from livetape.ops.table import TABLE
+from livetape.size import size_of
 
 ALIAS = TABLE["alias"]
 KEY = "_tangents"  # in a tensor's __dict__, and in the metadata of a node for the results it has saved
@@ -87,6 +99,17 @@ class DualLevel:
             entry.value = clone_as(_materialized(entry.value), layout)
             entry.own = True
 
+    def make_whole(self, tensor: Any, entry: Entry) -> None:
+        """Give a tangent the room of the memory that its tensor is a part of, of zeros: a view may reach beyond it."""
+        array = tensor.array
+        owner = owner_of(array)
+        here = (array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // array.itemsize
+        steps = tuple([s // array.itemsize for s in array.strides])
+        room = size_of((owner.nbytes // array.itemsize,))
+        memory = AS_STRIDED_BACKWARD.apply((_materialized(entry.value), room, None, shape_of(tensor), steps, here))
+        entry.value = AS_STRIDED.apply((memory, shape_of(tensor), steps, here, None))
+        entry.own = True
+
     # ------------------------------------------------------------ operations
     def intercept(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an operation; its results get the tangents that those of its arguments give them."""
@@ -110,6 +133,8 @@ class DualLevel:
         if op.view:
             source = self.entry(args[0])
             if source is not None:
+                if op is AS_STRIDED and not source.own and _reaches_beyond(args):
+                    self.make_whole(args[0], source)
                 self.make_own(args[0], source)
                 given[0] = source.value
         if "inplace" in kwargs:
@@ -356,3 +381,10 @@ def linked(tensor: Any) -> Any:
             if entry is not None:
                 twin.__dict__.setdefault(KEY, {})[level.number] = entry
     return twin
+
+
+def _reaches_beyond(args: tuple[Any, ...]) -> bool:
+    """Whether a view by strides has elements that are not between the first and the last of its tensor."""
+    tensor, size, stride, offset, layout = args
+    last = offset + sum([(n - 1) * s for n, s in zip(size, stride)])
+    return offset < 0 or last >= extent_of(shape_of(tensor), layout)

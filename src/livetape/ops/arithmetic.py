@@ -393,7 +393,7 @@ FUNCTIONS = [
 
 def rdiv(self: Any, other: Any) -> Any:
     """``other / self``, as an operator of older programs (source: ``torch.Tensor.__rdiv__``)."""
-    return reciprocal(self) * other
+    return self.reciprocal() * other  # the method: what is no tensor has none, which torch's error says
 
 
 METHODS = {

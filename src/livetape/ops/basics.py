@@ -146,16 +146,22 @@ def _strided(self: Any, size: Any, stride: Any, storage_offset: int) -> Any:
     # not as_strided of NumPy, whose result has no array as its base
     here = self.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
     first = here + storage_offset * itemsize
-    if all(size):
-        end = first + (sum((n - 1) * s for n, s in zip(size, stride)) + 1) * itemsize
-        if end > owner.nbytes and min(stride, default=0) >= 0:
-            raise noted(
-                RuntimeError(
-                    f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {first // itemsize}, and itemsize "
-                    f"{itemsize} requiring a storage size of {end} are out of bounds for storage of size {owner.nbytes}"
-                )
-            )
+    if not all(size):
+        return np.ndarray(size, self.dtype, owner, 0, [s * itemsize for s in stride])
+    check_reach(owner, size, stride, first // itemsize, itemsize)
     return np.ndarray(size, self.dtype, owner, first, [s * itemsize for s in stride])
+
+
+def check_reach(owner: Any, size: Any, stride: Any, first: int, itemsize: int) -> None:
+    """Raise torch's error for a view that reaches beyond the memory of ``owner``."""
+    end = (first + sum((n - 1) * s for n, s in zip(size, stride)) + 1) * itemsize
+    if end > owner.nbytes and min(stride, default=0) >= 0:
+        raise noted(
+            RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {first}, and itemsize "
+                f"{itemsize} requiring a storage size of {end} are out of bounds for storage of size {owner.nbytes}"
+            )
+        )
 
 
 def owner_of(array: Any) -> Any:
@@ -191,17 +197,25 @@ def clone_as(input: Any, layout: Any) -> Any:
     return LAID_OUT.apply((input, layout))
 
 
-def _scatter_strided(grad: Any, base: Any, layout: Any, size: Any, stride: Any, storage_offset: int) -> Any:
-    """Add each element of ``grad`` at its place in a zero array of shape ``base`` and the given layout."""
-    extent = (
-        int(np.prod(base, dtype=np.int64))
-        if layout is None
-        else 1 + sum((n - 1) * s for n, s in zip(base, layout) if n)
-    )
+def places_of(size: Any, stride: Any, storage_offset: int) -> Any:
+    """Where in memory the elements of a view by strides lie, one after the other."""
     places: Any = np.full((), storage_offset, np.int64)
     for n, s in zip(size, stride):
         places = places[..., None] + np.arange(n) * s
-    places, grad = places.reshape(-1), grad.reshape(-1)
+    return places.reshape(-1)
+
+
+def extent_of(size: Any, layout: Any) -> int:
+    """How many elements a tensor of the given size and layout spans in memory, see `layout_of`."""
+    if layout is None:
+        return int(np.prod(size, dtype=np.int64))
+    return int(1 + sum((n - 1) * s for n, s in zip(size, layout) if n))
+
+
+def _scatter_strided(grad: Any, base: Any, layout: Any, size: Any, stride: Any, storage_offset: int) -> Any:
+    """Add each element of ``grad`` at its place in a zero array of shape ``base`` and the given layout."""
+    extent = extent_of(base, layout)
+    places, grad = places_of(size, stride, storage_offset), grad.reshape(-1)
     inside = (places >= 0) & (places < extent)  # the view may reach beyond its base
     if not inside.all():
         places, grad = places[inside], grad[inside]
@@ -243,17 +257,17 @@ AS_STRIDED_BACKWARD = row(
     tensors="grad",
     linear=True,
     batch="strided_backward",
-    grad=lambda grad, layout, size, stride, storage_offset: _gather_strided(grad, layout, size, stride, storage_offset),
+    grad=lambda grad, layout, size, stride, storage_offset: gather_strided(grad, layout, size, stride, storage_offset),
 )
 
 
-def _gather_strided(grad: Any, layout: Any, size: Any, stride: Any, storage_offset: int) -> Any:
+def gather_strided(grad: Any, layout: Any, size: Any, stride: Any, storage_offset: int) -> Any:
     """What `_scatter_strided` undoes: the view of a tensor's memory, with zeros where it reaches beyond."""
     spans = [(n - 1) * s for n, s in zip(size, stride) if n]
     first = storage_offset + sum([s for s in spans if s < 0])
     last = storage_offset + sum([s for s in spans if s > 0])
     base = shape_of(grad)
-    extent = int(np.prod(base)) if layout is None else 1 + sum((n - 1) * s for n, s in zip(base, layout) if n)
+    extent = extent_of(base, layout)
     before, after = max(0, -first), max(0, last + 1 - extent)
     whole = clone_as(grad, layout)
     if before or after:
@@ -267,6 +281,22 @@ def _gather_strided(grad: Any, layout: Any, size: Any, stride: Any, storage_offs
 def strided_view(input: Any, size: Any, stride: Any, offset: int) -> Any:
     """A view with the given size and strides, in elements; ``offset`` counts from the tensor's first element."""
     return AS_STRIDED.apply((input, size_of(tuple(size)), tuple(stride), offset, layout_of(input.array)))
+
+
+def check_strides(size: Any, stride: Any, storage_offset: int | None) -> None:
+    """Raise torch's errors for what describes no view of any memory."""
+    if len(size) != len(stride):
+        raise noted(RuntimeError("mismatch in length of strides and shape"))
+    if any(s < 0 for s in stride):
+        raise noted(
+            RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+        )
+    if storage_offset is not None and storage_offset < 0:
+        raise noted(RuntimeError(f"Tensor: invalid storage offset {storage_offset}"))
+    if any(n < 0 for n in size):
+        raise noted(
+            RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+        )
 
 
 def storage_offset(input: Any) -> int:
@@ -283,6 +313,7 @@ def storage_offset(input: Any) -> int:
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """A view of the tensor's memory with any size and strides, in elements (source: ``torch.as_strided``)."""
     here = _storage_offset(input)
+    check_strides(size, stride, storage_offset)
     return strided_view(input, size, stride, 0 if storage_offset is None else storage_offset - here)
 
 

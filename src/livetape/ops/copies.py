@@ -6,9 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import noted
 from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
-from livetape.ops.basics import as_strided, clone, detach, layout_of, storage_offset
+from livetape._tape.views import shared_error, shares_elements
+from livetape.dtypes import boolean
+from livetape.ops.basics import (
+    as_strided,
+    check_reach,
+    check_strides,
+    clone,
+    detach,
+    extent_of,
+    gather_strided,
+    layout_of,
+    owner_of,
+    places_of,
+    storage_offset,
+)
 from livetape.ops.complexes import view_as_complex, view_as_real
 from livetape.ops.gathering import select
 from livetape.ops.indexing import ALIAS, SLICE
@@ -19,6 +34,7 @@ from livetape.ops.shape import expand, permute, squeeze, t, transpose, unsqueeze
 from livetape.ops.splitting import split, split_with_sizes
 from livetape.ops.table import into, row
 from livetape.ops.unfolding import unfold
+from livetape.size import size_of
 
 
 def alias(input: Any) -> Any:
@@ -84,12 +100,28 @@ view_as_real_copy = _copied(view_as_real, "view_as_real_copy")
 view_copy = _copied(view, "view_copy")
 
 
-def _with_strided(self: Any, src: Any, size: Any, stride: Any, storage_offset: int) -> Any:
-    out = self.copy("C")
-    flat = out.reshape(-1)
-    place = np.lib.stride_tricks.as_strided(flat[storage_offset:], size, [s * flat.itemsize for s in stride])
-    place[...] = src
+def _with_strided(self: Any, src: Any, size: Any, stride: Any, storage_offset: int, layout: Any) -> Any:
+    memory = np.zeros(extent_of(self.shape, layout), self.dtype)
+    out = _seen(memory, self.shape, layout)
+    out[...] = self
+    places = places_of(size, stride, storage_offset)
+    inside = (places >= 0) & (places < memory.size)  # the view may reach beyond the tensor, whose memory is larger
+    memory[places[inside]] = np.broadcast_to(src, size).reshape(-1)[inside]
     return out
+
+
+def _seen(memory: Any, shape: Any, layout: Any) -> Any:
+    if layout is None:
+        return memory.reshape(shape)
+    return np.ndarray(shape, memory.dtype, memory, 0, [s * memory.itemsize for s in layout])
+
+
+def _covered(shape: Any, size: Any, stride: Any, storage_offset: int, layout: Any) -> Any:
+    """Which elements of a tensor a view by strides covers."""
+    memory = np.zeros(extent_of(shape, layout), np.bool_)
+    places = places_of(size, stride, storage_offset)
+    memory[places[(places >= 0) & (places < memory.size)]] = True
+    return wrap(_seen(memory, shape, layout).copy("C"), boolean, None)
 
 
 AS_STRIDED_SCATTER = row(
@@ -97,20 +129,30 @@ AS_STRIDED_SCATTER = row(
     _with_strided,
     tensors="self src",
     linear=True,
-    self=lambda grad, src_size, size, stride, storage_offset: AS_STRIDED_SCATTER.apply(
-        (grad, grad.new_zeros(src_size), size, stride, storage_offset)
+    self=lambda grad, self_size, size, stride, storage_offset, layout: grad.masked_fill(
+        _covered(self_size, size, stride, storage_offset, layout), 0
     ),
-    src=lambda grad, size, stride, storage_offset: as_strided(grad.contiguous(), size, stride, storage_offset),
+    src=lambda grad, size, stride, storage_offset, layout: gather_strided(grad, layout, size, stride, storage_offset),
     selects=True,
 )
 
 
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """A copy with ``src`` in the place of a view by strides (source: ``torch.as_strided_scatter``)."""
-    check_slice(src, tuple(size))
-    whole = input if layout_of(input.array) is None else input.contiguous()
-    start = 0 if storage_offset is None else storage_offset - _here(input)
-    return AS_STRIDED_SCATTER.apply((whole, src, tuple(size), tuple(stride), start))
+    size, stride = tuple(size), tuple(stride)
+    check_strides(size, stride, storage_offset)
+    if shares_elements(input.array):
+        input = input.contiguous()  # as torch does: the view is one of the copy
+        here = 0
+    else:
+        here = _here(input)
+    first = here if storage_offset is None else storage_offset
+    if all(size):
+        check_reach(owner_of(input.array), size, stride, first, input.array.itemsize)
+    check_slice(src, size)
+    if any(s == 0 and n > 1 for n, s in zip(size, stride)):
+        raise noted(shared_error())
+    return AS_STRIDED_SCATTER.apply((input, src, size_of(size), stride, first - here, layout_of(input.array)))
 
 
 _here = storage_offset

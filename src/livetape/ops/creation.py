@@ -329,10 +329,16 @@ def empty_strided(
         raise noted(
             RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
         )
-    extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps)) if all(shape) else 0
-    memory = np.empty(extent, kind.np)
-    array = np.ndarray(shape, kind.np, memory, 0, [s * kind.itemsize for s in steps])
+    array = _unset(shape, steps, kind)
     return finish("empty_strided", array, kind, device, requires_grad, layout, pin_memory)
+
+
+def _unset(shape: Any, steps: Any, kind: dtype) -> Any:
+    """An array with the given strides, in elements. An empty one is part of another: only then NumPy keeps its strides."""
+    room = [max(n, 1) for n in shape]
+    memory = np.empty(1 + sum((n - 1) * s for n, s in zip(room, steps)), kind.np)
+    array = np.ndarray(room, kind.np, memory, 0, [s * kind.itemsize for s in steps])
+    return array if all(shape) else array[tuple([slice(n) for n in shape])]
 
 
 def empty_permuted(
@@ -355,12 +361,20 @@ def empty_permuted(
                 f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
             )
         )
-    if set(order) != {i for i, _ in enumerate(shape)}:
-        raise noted(RuntimeError("Dimension out of range or duplicate dim in physical_layout"))
+    for at, d in enumerate(order):
+        if not 0 <= d < len(shape):
+            raise noted(
+                RuntimeError(
+                    f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {at}).  "
+                    "NB: negative dims not currently supported; file an issue if you want it."
+                )
+            )
+    if len(set(order)) != len(order):
+        raise noted(RuntimeError("Duplicate dim not allowed"))
     steps, step = [0] * len(shape), 1
     for d in reversed(order):
         steps[d], step = step, step * max(shape[d], 1)
-    array = np.ndarray(shape, kind.np, np.empty(step, kind.np), 0, [n * kind.itemsize for n in steps])
+    array = _unset(shape, steps, kind)
     return finish("empty_permuted", array, kind, device, requires_grad, layout, pin_memory)
 
 

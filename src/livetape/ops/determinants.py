@@ -19,6 +19,7 @@ from livetape.ops.matrices import constant, diagonal_of, identity_like, mH, mT, 
 from livetape.ops.placing import masked_fill
 from livetape.ops.pointwise import log
 from livetape.ops.reduce import prod
+from livetape.ops.shape import expand
 from livetape.ops.singular import SVD
 from livetape.ops.solving import INVERSE
 from livetape.ops.table import into, row
@@ -62,7 +63,9 @@ DET = row(
     lambda A: np.linalg.det(A),
     batch="any",
     tensors="A",
-    A=lambda grad, A, result: _as_matrix(grad) * _cofactors(A, result),
+    A=lambda grad, A, result: (
+        expand(_as_matrix(grad), shape_of(A)) if shape_of(A)[-1] == 1 else _as_matrix(grad) * _cofactors(A, result)
+    ),
     tangent=lambda A_t, A, result: _det_tangent(A_t, A, result),
     differs="the gradient of singular matrices, and second derivatives by forward mode",
 )

@@ -1,4 +1,4 @@
-"""What torch says of an ``out=`` whose dtype does not fit. Functions differ: most take what the result can be cast to."""
+"""What torch says of an ``out=`` whose dtype does not fit, or whose memory does not. Functions differ."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from livetape._tape.explain import noted
+from livetape._tape.tensor import TensorBase, shape_of
+from livetape._tape.views import check_apart, check_distinct
 from livetape.dtypes import C_NAME, SCALAR_TYPE, can_cast
 
 # The words of functions whose output must have the result's dtype; {want} and {have} are dtypes as messages write them,
@@ -113,3 +115,71 @@ def check_output(function: Callable[..., Any], target: Any, result: Any, several
         c_have=c_name(have),
     )
     raise noted(RuntimeError(text))
+
+
+# What torch lets a function write into. Those that are not named here stream: element by element, they may write over an
+# argument exactly, and look at the memory of ``out`` before they give it another size.
+# These may share memory with their arguments in any way, as they compute before they write:
+_FREE = frozenset(
+    """
+    addbmm addmm addmv alias_copy amax amin aminmax argmax argmin as_strided_copy avg_pool2d baddbmm bmm bucketize
+    cholesky cholesky_ex cholesky_inverse cholesky_solve cond cummax cummin det diag diagonal_copy diff dot eig eigh
+    eigvals eigvalsh expand_copy geqrf hfft hfft2 hfftn histc histogram householder_product inner inv inv_ex inverse
+    irfft irfft2 irfftn ldexp ldl_factor ldl_factor_ex ldl_solve linear log_softmax logsigmoid logsumexp lstsq lu
+    lu_factor lu_factor_ex lu_solve lu_unpack matmul matrix_norm matrix_power matrix_rank mean median mm multi_dot mv
+    mvlgamma nanmean nanmedian nanquantile nansum native_batch_norm _native_batch_norm_legit ndtr norm ormqr
+    permute_copy pinv prod qr quantile searchsorted slice_scatter slogdet softmax solve solve_ex solve_triangular sort
+    split_with_sizes_copy squeeze_copy std std_mean sum svd svdvals t_copy tensordot tensorinv tensorsolve
+    transpose_copy triangular_solve tril triu unbind_copy unfold_copy unsqueeze_copy var var_mean vdot vecdot
+    vector_norm view_copy
+    """.split()
+)
+# These stream, but look only where ``out`` keeps its size:
+_LATE = frozenset(
+    """
+    all any arange bernoulli cumprod cumsum fft fft2 fftn ifft2 ifftn isin kron logcumsumexp mode msort multinomial nonzero
+    normal renorm rfft rfft2 rfftn topk
+    """.split()
+)
+# These must not write over some of their tensors at all, numbered in their order:
+_APART: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(
+        "cat column_stack cross dstack hstack index_select kron masked_select stack take vstack".split(), ()
+    ),
+    **dict.fromkeys(("concat", "concatenate", "row_stack"), ()),
+    **dict.fromkeys(("gather", "kthvalue", "take_along_dim"), (0,)),
+    **dict.fromkeys("index_add index_copy index_reduce scatter scatter_add scatter_reduce".split(), (1, 2)),
+}
+
+
+def tensors_among(values: Any) -> list[Any]:
+    """The tensors among a function's arguments, those in lists included."""
+    found = []
+    for value in values:
+        for one in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(one, TensorBase):
+                found.append(one)
+    return found
+
+
+def check_memory(name: str, tensors: list[Any], targets: Any, results: Any) -> None:
+    """Raise torch's errors for outputs that share memory within themselves, or with the arguments of a function."""
+    free = name in _FREE or (name in ("max", "min") and len(tensors) < 2)
+    apart = _APART.get(name)
+    for number, (target, result) in enumerate(zip(targets, results)):
+        have, want = shape_of(target), shape_of(result)
+        if have == want or not (free or name in _LATE or (apart is not None and name not in _EARLY)):
+            check_distinct(target.array)
+        if free or (number and name == "kthvalue"):
+            continue
+        for at, tensor in enumerate(tensors):
+            strict = apart is not None and (not apart or at in apart)
+            if strict or have == want:
+                check_apart(target, tensor, strict)
+            elif tensor is target and apart is None and name not in _LATE:
+                raise noted(
+                    RuntimeError(f"output with shape {list(have)} doesn't match the broadcast shape {list(want)}")
+                )
+
+
+_EARLY = ("index_select", "masked_select", "scatter", "scatter_add", "scatter_reduce", "take")

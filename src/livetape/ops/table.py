@@ -18,11 +18,11 @@ from livetape._tape.modes import is_inferring, is_recording, local, set_grad, st
 from livetape._tape.record import SAME, TO_BOOL, TO_FLOAT, Op
 from livetape._tape.saved import argument_names
 from livetape._tape.tensor import TensorBase, counter_of, shape_of
-from livetape._tape.views import check_apart, check_distinct, check_inplace, needs_gradient
+from livetape._tape.views import check_inplace, needs_gradient
 from livetape.kernels.elements import quick
 from livetape.kernels.resizing import resized
 from livetape.ops.nodes import node_class
-from livetape.ops.outputs import check_output
+from livetape.ops.outputs import check_memory, check_output, tensors_among
 from livetape.thread_modes import casting
 
 TABLE: dict[str, Op] = {}
@@ -244,11 +244,6 @@ def _named(function: Any, inplace: Any, op: Op, doc: str) -> Any:
     return function
 
 
-# What torch lets write over its inputs, and what must not even be written over exactly the same elements.
-_REDUCING = frozenset(("amax", "amin", "mean", "nanmean", "nansum", "norm", "prod", "std", "sum", "var"))
-_PLACING = frozenset(("cat", "gather", "index_select", "stack", "take"))
-
-
 def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Run ``function`` and write its result into the tensor (or tuple of tensors) ``out``, which is resized to fit."""
     name = function.__name__
@@ -283,12 +278,7 @@ def into(out: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
     results = (found,) if isinstance(found, TensorBase) else tuple(found)
     for target, result in zip(targets, results):
         check_output(function, target, result, len(results) > 1)
-        if shape_of(result) == shape_of(target):
-            check_distinct(target.array)
-            for value in args:
-                for one in value if isinstance(value, (list, tuple)) else (value,):
-                    if isinstance(one, TensorBase) and name not in _REDUCING:
-                        check_apart(target, one, name in _PLACING)
+    check_memory(name, tensors_among((*args, *kwargs.values())), targets, results)
     for target, result in zip(targets, results):
         size = shape_of(result)
         if size != shape_of(target):
