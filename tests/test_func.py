@@ -587,3 +587,33 @@ def test_what_transforms_refuse(use: Any, words: str) -> None:
 def test_what_vmap_refuses(use: Any, words: str) -> None:
     with pytest.raises(RuntimeError, match=words):
         torch.vmap(use)(torch.ones(2, 2))
+
+
+def test_outputs_that_have_no_derivative() -> None:
+    x = torch.tensor([1.0, 2.0])
+    empty = r"Expected f to be a function that has non-empty output \(got output = {}\)$"
+    for nothing, words in ((None, r"\[None\]"), ((), r"\[\]"), ({}, r"\[\]")):
+        with pytest.raises(RuntimeError, match=r"^vjp\(f, \*primals\): " + empty.format(words)):
+            torch.func.vjp(lambda t, nothing=nothing: nothing, x)
+        with pytest.raises(RuntimeError, match=r"^jvp\(f, primals, tangents\): " + empty.format(words)):
+            torch.func.jvp(lambda t, nothing=nothing: nothing, (x,), (x,))
+    whole = r"^vjp\(f, ...\): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype torch.int64$"
+    for transform in (torch.func.jacrev, torch.func.hessian):
+        with pytest.raises(RuntimeError, match=whole):
+            transform(lambda t: t.long())(x)
+    for name in ("jacrev", "jacfwd"):
+        with pytest.raises(
+            RuntimeError, match=f"^{name}: Expected all outputs to be real but .* at flattened input idx: 0$"
+        ):
+            getattr(torch.func, name)(lambda t: t + 0j)(x)
+
+
+def test_auxiliary_results_are_tensors() -> None:
+    x = torch.tensor([1.0, 2.0])
+    for call in (
+        lambda f: torch.func.jvp(f, (x,), (x,), has_aux=True),
+        lambda f: torch.func.vjp(f, x, has_aux=True),
+        lambda f: torch.func.jacfwd(f, has_aux=True)(x),
+    ):
+        with pytest.raises(RuntimeError, match=r"^Expected tensors, got unsupported type <class 'int'>$"):
+            call(lambda t: (t, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import warnings
 from collections import namedtuple
 from typing import Any
@@ -117,6 +118,17 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, (TensorBase, GradientEdge)) else tuple(value)
 
 
+def _flag(value: Any) -> bool:
+    """A switch, which torch takes for a number from 0 to 255."""
+    if value is True or value is False:
+        return bool(value)
+    number = operator.index(value)
+    if not 0 <= number < 256:
+        word = "greater than maximum" if number > 0 else "less than minimum"
+        raise noted(OverflowError(f"unsigned byte integer is {word}"))
+    return number != 0
+
+
 def _edge(value: Any) -> Any:
     """An edge to a tensor or a GradientEdge."""
     if isinstance(value, GradientEdge):
@@ -185,11 +197,12 @@ def backward(
             wanted.append(_target(value, edge))
     if len(edges) == 0:
         return
-    keep = create_graph if retain_graph is None else bool(retain_graph)
+    create_graph = _flag(create_graph)
+    keep = create_graph if retain_graph is None else _flag(retain_graph)
     if create_graph and "cycle" not in _warned:
         _warned.add("cycle")
         warnings.warn(_CYCLE, UserWarning, stacklevel=3)
-    run_backward(edges, grads, keep, bool(create_graph), wanted, True)
+    run_backward(edges, grads, keep, create_graph, wanted, True)
 
 
 def grad(
@@ -216,7 +229,7 @@ def grad(
                 "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
             )
         )
-    allow = materialize_grads if allow_unused is None else allow_unused
+    allow = _flag(materialize_grads if allow_unused is None else allow_unused)
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other "
@@ -225,11 +238,18 @@ def grad(
             stacklevel=2,
         )
     outs = (outputs,) if isinstance(outputs, (TensorBase, GradientEdge)) else tuple(outputs)
+    if isinstance(inputs, dict):
+        values = tuple(inputs.values())
+        found = grad(
+            outputs, values, grad_outputs, retain_graph, create_graph, True, allow, is_grads_batched, materialize_grads
+        )
+        return dict(zip(inputs, found))  # type: ignore[return-value]
     ins = (inputs,) if isinstance(inputs, (TensorBase, GradientEdge)) else tuple(inputs)
     if not ins:
         raise noted(RuntimeError("`inputs` argument to `grad()` cannot be empty."))
     given = (None,) * len(outs) if grad_outputs is None else _as_tuple(grad_outputs)
-    keep = create_graph if retain_graph is None else bool(retain_graph)
+    create_graph = _flag(create_graph)
+    keep = create_graph if retain_graph is None else _flag(retain_graph)
     if is_grads_batched:
         return _batched(outs, ins, given, keep, create_graph, allow, materialize_grads)
     grads = _root_grads(outs, given)
@@ -239,7 +259,7 @@ def grad(
     wanted = []
     for value in ins:
         wanted.append(_target(value, _edge(value)))
-    found = run_backward(edges, grads, keep, bool(create_graph), wanted, False)
+    found = run_backward(edges, grads, keep, create_graph, wanted, False)
     for i, value in enumerate(found):
         if value is None:
             if not allow:
@@ -263,6 +283,12 @@ def _materialized(found: list[Any], ins: tuple[Any, ...], create_graph: bool) ->
     return found
 
 
+_NO_BATCH = (
+    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor "
+    "to a number"
+)
+
+
 def _batched(
     outs: Any, ins: Any, given: Any, keep: bool, create_graph: bool, allow: bool, materialize: bool
 ) -> tuple[Any, ...]:
@@ -274,12 +300,14 @@ def _batched(
             if output._shape is not None and tuple(g.array.shape[1:]) != output._shape:
                 raise noted(RuntimeError("Batched grads are not supported with GradientEdge"))
             continue
-        if g.array.ndim == 0 or g.array.shape[1:] != output.array.shape:
+        if g.array.ndim == 0:
+            raise noted(IndexError(_NO_BATCH))
+        if g.array.shape[1:] != output.array.shape:  # torch names the gradient's shape without two dimensions
             raise noted(
                 RuntimeError(
                     "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
                     "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
-                    f"mismatch was detected: grad_output[{i}] has a shape of {size_of(g.array.shape[1:])!r} and output[{i}] has "
+                    f"mismatch was detected: grad_output[{i}] has a shape of {size_of(g.array.shape[2:])!r} and output[{i}] has "
                     f"a shape of {shape_of(output)!r}. If you only want some tensors in `grad_output` to be considered batched, "
                     "consider using vmap."
                 )

@@ -35,10 +35,14 @@ def _output_and_aux(output: Any, where: str) -> Any:
 def _closed_tree(level: GradLevel, tree: Any) -> Any:
     """Auxiliary results, which may hold nothing but tensors."""
     leaves, spec = tree_flatten(tree)
+    _check_aux(leaves)
+    return tree_unflatten(level.closed(leaves), spec)
+
+
+def _check_aux(leaves: list[Any]) -> None:
     for leaf in leaves:
         if not isinstance(leaf, TensorBase):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
-    return tree_unflatten(level.closed(leaves), spec)
 
 
 # ---------------------------------------------------------------- grad
@@ -116,6 +120,12 @@ class _Pullback:
                 self.aux = _closed_tree(level, aux)
             self.outputs, self.spec = tree_flatten(output)
             check_outputs(self.outputs, _VJP)
+            for each in self.outputs:
+                if each.dtype.category < FLOAT:
+                    raise RuntimeError(
+                        "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                        f"{each.dtype}"
+                    )
             self.inputs, self.input_spec = tree_flatten(variables)
             self.values = level.closed(self.outputs)
 
@@ -200,6 +210,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         aux: Any = None
         if has_aux:
             output, aux = _output_and_aux(output, _JVP)
+            _check_aux(tree_flatten(aux)[0])
         outputs, out_spec = tree_flatten(output)
         check_outputs(outputs, _JVP)
         found = [level.tangent(o) for o in outputs]

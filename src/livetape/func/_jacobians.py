@@ -22,7 +22,7 @@ def _refuse_complex(tensors: list[Any], name: str, what: str) -> None:
     for i, tensor in enumerate(tensors):
         if isinstance(tensor, TensorBase) and tensor.dtype.category == COMPLEX:
             raise RuntimeError(
-                f"{name}: Expected all {what}s to be real but received complex tensor at flattened {what} idx: {i}"
+                f"{name}: Expected all {what}s to be real but received complex tensor at flattened input idx: {i}"
             )
 
 
@@ -107,12 +107,12 @@ def jacfwd(
                 (tree_unflatten(list(along), spec),),
                 has_aux=has_aux,
             )
+            _refuse_complex(tree_flatten(found[0])[0], "jacfwd", "output")
             outputs, out_spec = tree_flatten(found[1])
             made[:] = [out_spec, tree_flatten(found[2]) if has_aux else None]
             return tuple(outputs), tuple(made[1][0]) if has_aux else ()
 
         columns, aux = vmap(push, randomness=randomness)(*directions)
-        _refuse_complex(list(columns), "jacfwd", "output")
         counts = [x.numel() for x in flat]
         blocks = []
         for column in columns:

@@ -54,7 +54,9 @@ def check_tensor(value: Any) -> Any:
 
 
 def check_outputs(values: list[Any], where: str) -> None:
-    """Raise torch's error unless all outputs are tensors."""
+    """Raise torch's error unless there are outputs, and all are tensors."""
+    if not values or (len(values) == 1 and values[0] is None):
+        raise RuntimeError(f"{where}: Expected f to be a function that has non-empty output (got output = {values})")
     for value in values:
         if not isinstance(value, TensorBase):
             raise RuntimeError(
