@@ -9,6 +9,7 @@ The file says how it is written.
 
 from __future__ import annotations
 
+import inspect
 import re
 import types
 import warnings
@@ -22,7 +23,7 @@ HEAD = """\
 # What the built-in functions of PyTorch {version} take, and its methods, whose names begin with a dot: the lines of one
 # name are its overloads, in the order in which they are tried. "..." ends the lines of a name that takes more than it
 # lists. /N after a type: N integers, of which one stands for all; /n: numbers pass for tensors; ?: None is taken.
-# Written by tools/record_overloads.py.
+# "def": a function written in Python. Written by tools/record_overloads.py.
 """
 # These take numbers for tensors; no call tells that of one with several signatures.
 NUMBERS = "add sub mul div subtract multiply divide true_divide floor_divide copy to".split()
@@ -103,7 +104,8 @@ class Schema:
         self.plain = len(parts) if "*" not in parts else parts.index("*")
         self.arguments = [Argument(part) for part in parts if part != "*"]
         self.overload = text[: text.index("(")].partition(".")[2]
-        self.outs = [a.name for a in self.arguments if a.name.startswith("out") and "!" in text]
+        changed = [part for part in parts[self.plain :] if re.search(r"\(\w+!\)", part)]
+        self.outs = [part.rpartition(" ")[2] for part in changed]  # "out", "values", "indices" and the like
 
 
 def schemas(name: str) -> list[Schema]:
@@ -196,7 +198,7 @@ def written(function: Any, text: str, missing: str, known: list[Schema], method:
     low = int(count.group(1) or count.group(2))
     high = int(count.group(2))
     for schema in known:
-        if any(a.name == "out" or re.fullmatch(r"out\d", a.name) for a in schema.arguments):
+        if schema.outs:
             continue
         arguments = schema.arguments
         plain = schema.plain
@@ -220,7 +222,7 @@ def written(function: Any, text: str, missing: str, known: list[Schema], method:
         named = [a.name for a in arguments]
         is_factory = "layout" in named and "pin_memory" in named
         before, after = shown[:plain], shown[plain:]
-        outs = [s for s in known if any(a.name.startswith("out") for a in s.arguments if a.name not in named)]
+        outs = [s for s in known if s.outs and not set(s.outs) & set(named)]
         if not method and outs and takes_out(function, arguments):
             several = [s for s in outs if "out" not in [a.name for a in s.arguments]]
             after.insert(0, "tuple of Tensors out = None" if several else "Tensor out = None")
@@ -255,6 +257,19 @@ def signatures(name: str, function: Any, method: bool, operator: str) -> list[st
     return [with_numbers(name, one) for one in found]
 
 
+def in_python(name: str, function: Any, method: bool) -> list[str]:
+    """What a function takes that is written in Python: only names, and which may be left out."""
+    qualified = f"Tensor.{name}" if method else name
+    if not provoked(function, *[Absurd()] * MANY).startswith(f"{qualified}() takes"):
+        return []
+    shown = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in shown:
+            shown.append("*")
+        shown.append(parameter.name + ("" if parameter.default is parameter.empty else "=0"))
+    return [f"def {'.' * method}{name}({', '.join(shown)})\n"]
+
+
 def builtin(value: Any) -> bool:
     return isinstance(value, (types.BuiltinFunctionType, types.MethodDescriptorType))
 
@@ -267,6 +282,8 @@ def main() -> None:
     for place, _ in places:
         for attribute in sorted(vars(place)):
             function = getattr(place, attribute)
+            if place is torch and isinstance(function, types.FunctionType) and not attribute.startswith("_"):
+                lines += in_python(attribute, function, False)
             name = getattr(function, "__name__", "")
             if not builtin(function) or name in seen or attribute.startswith(skipped):
                 continue
@@ -274,7 +291,10 @@ def main() -> None:
             lines += [f"{name}{one}\n" for one in signatures(name, function, False, name)]
     tensor = torch.ones(2)
     for attribute in sorted(dir(torch.Tensor)):
-        if not builtin(getattr(torch.Tensor, attribute)) or attribute.startswith("_"):
+        function = getattr(torch.Tensor, attribute)
+        if isinstance(function, types.FunctionType) and not attribute.startswith("_"):
+            lines += in_python(attribute, function, True)
+        if not builtin(function) or attribute.startswith("_"):
             continue
         found = signatures(attribute, getattr(tensor, attribute), True, attribute)
         lines += [f".{attribute}{one}\n" for one in found]

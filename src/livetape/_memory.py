@@ -12,16 +12,10 @@ from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, counter_of
 from livetape._tape.views import check_inplace, edge_of, needs_gradient, rebase_history
 from livetape.dtypes import C_NAME
+from livetape.ops.boundary import as_method
 from livetape.ops.nodes import node_class
+from livetape.ops.refuse import no_overload
 from livetape.storage import TypedStorage, UntypedStorage, memory_of, owner_of
-
-_CALLS = (
-    " * ()\n",
-    " * (torch.Storage source)\n",
-    " * (torch.Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None)\n",
-    " * (Tensor source)\n",
-    " * (Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = None)\n",
-)
 
 
 class _NotImplemented(node_class("NotImplemented")):  # type: ignore[misc]
@@ -38,16 +32,6 @@ class _NotImplemented(node_class("NotImplemented")):  # type: ignore[misc]
 
 _NotImplemented.__name__ = _NotImplemented.__qualname__ = "NotImplemented"
 _NotImplemented.__module__ = "builtins"
-
-
-def _refused(*given: Any) -> TypeError:
-    names = [type(g).__name__ for g in given]
-    lines = list(_CALLS)
-    if len(given) == 1:
-        for at in (0, 1, 3):
-            lines[at] += f"      didn't match because some of the arguments have invalid types: (!{names[0]}!)\n"
-    text = f"set_() received an invalid combination of arguments - got ({', '.join(names)}), but expected one of:\n"
-    return noted(TypeError(text + "".join(lines)))
 
 
 def _strides(size: tuple[int, ...]) -> tuple[int, ...]:
@@ -96,11 +80,11 @@ def set_(self: Any, source: Any = None, storage_offset: Any = None, size: Any = 
     if source is None:
         array: Any = np.empty(0, self.array.dtype)
     elif not isinstance(source, (TensorBase, UntypedStorage, TypedStorage)):
-        raise _refused(source)
+        raise noted(no_overload("set_"))
     elif storage_offset is None and isinstance(source, TensorBase):
         array = source.array
     elif storage_offset is not None and size is None:
-        raise _refused(source, storage_offset)
+        raise noted(no_overload("set_"))
     else:
         kind = self.array.dtype
         if isinstance(source, TensorBase):
@@ -129,6 +113,9 @@ def set_(self: Any, source: Any = None, storage_offset: Any = None, size: Any = 
     if node is not None:
         rebase_history(self, node)
     return self
+
+
+set_ = as_method("set_", set_)
 
 
 def _named(tensor: Any) -> str:

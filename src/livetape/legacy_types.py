@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from livetape import dtypes
-from livetape.ops import empty, tensor
+from livetape.ops.literals import legacy
 from livetape.tensor import Tensor
 
 
@@ -18,9 +18,9 @@ class _TypedTensor(type):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
 
     def __call__(cls, *args: Any) -> Any:
-        if len(args) == 1 and not isinstance(args[0], int):
-            return tensor(args[0], dtype=cls.dtype) if not isinstance(args[0], Tensor) else args[0].to(cls.dtype)
-        return empty(*args, dtype=cls.dtype) if args else empty(0, dtype=cls.dtype)
+        if len(args) == 1 and isinstance(args[0], Tensor):
+            return args[0].to(cls.dtype)
+        return legacy(cls.dtype, *args)
 
     def __str__(cls) -> str:
         return f"torch.{cls.__name__}"

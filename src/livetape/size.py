@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
+
+_new = tuple.__new__
 
 
 class Size(tuple[int, ...]):
@@ -15,6 +18,13 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
 
+    def __new__(cls, sizes: Any = ()) -> Size:
+        found = tuple.__new__(cls, sizes)
+        for size in found:
+            if type(size) is not int:
+                return tuple.__new__(cls, [_as_int(at, one) for at, one in enumerate(found)])
+        return found
+
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
         return math.prod(self)
@@ -24,18 +34,27 @@ class Size(tuple[int, ...]):
 
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
+        return _new(Size, found) if isinstance(index, slice) else found
 
     def __add__(self, other: Any) -> Any:
         return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: Any) -> Any:
-        return Size(tuple.__mul__(self, count))
+        return _new(Size, tuple.__mul__(self, count))
 
     __rmul__ = __mul__
 
     def __reduce__(self) -> Any:
         return (size_of, (tuple(self),))
+
+
+def _as_int(at: int, size: Any) -> Any:
+    """A size as an int; TypeError for what is none."""
+    try:
+        return index(size)
+    except TypeError:
+        text = f"torch.Size() takes an iterable of 'int' (item {at} is '{type(size).__name__}')"
+        raise TypeError(text) from None
 
 
 Size.__module__ = "torch"
@@ -51,7 +70,7 @@ def size_of(shape: tuple[int, ...]) -> Size:
         if len(_interned) >= _LIMIT:
             _interned.clear()
             _interned[()] = SCALAR
-        found = _interned[shape] = Size(shape)
+        found = _interned[shape] = _new(Size, shape)
     return found
 
 

@@ -46,8 +46,12 @@ class Boundary:
                 error.__traceback__ = error.__traceback__.tb_next  # without this frame
             better = self._explain(self.__wrapped__, args, kwargs, error)
             if better is error:
+                del better  # or this frame and the error would keep each other
                 raise
-        raise better
+        try:
+            raise better
+        finally:
+            del better
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -96,8 +100,12 @@ def bind(owner: type) -> None:
     """The same for the methods of a class, whose first argument is the tensor that they are called on."""
     for name, function in list(vars(owner).items()):
         if isinstance(function, types.FunctionType) and not name.startswith("__"):
-            explain = functools.partial(explained, "." + name)
-            setattr(owner, name, _checked(function, explain, "livetape", "Tensor." + name))
+            setattr(owner, name, as_method(name, function))
+
+
+def as_method(name: str, function: Any) -> Any:
+    """A function behind a boundary, as a method of tensors."""
+    return _checked(function, functools.partial(explained, "." + name), "livetape", "Tensor." + name)
 
 
 def explained(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Exception:

@@ -22,7 +22,10 @@ from livetape.dtypes import (
     promote_types,
 )
 from livetape.ops.basics import detach
+from livetape.ops.dims import is_integer
 from livetape.ops.options import check_pinned, kind_of, require_gradient, scalar_array, sizes
+from livetape.ops.refuse import no_overload
+from livetape.ops.signatures import refusal
 
 _PYTHON_KINDS = {float, int, bool, complex}
 _COPY = (
@@ -350,6 +353,8 @@ def legacy(kind: dtype, *args: Any, name: str = "new") -> Any:
             return wrap(array_of(first, kind), kind, None)
         if isinstance(first, (bool, float, complex)):
             raise noted(TypeError(f"new(): data must be a sequence (got {type(first).__name__})"))
+    elif not is_integer(first):
+        raise noted(refusal(".new", args, {}) or no_overload(name))
     return wrap(np.empty(sizes(name, args), kind.np), kind, None)
 
 

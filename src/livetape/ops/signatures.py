@@ -206,7 +206,8 @@ def refusal(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeErr
     """
     lines = _table().get(name)
     if lines is None:
-        return None
+        lines = _table().get("def " + name)
+        return None if lines is None else _in_python(name, lines[0], args, kwargs)
     signatures = _signatures(lines)
     name = name.rpartition(".")[2]
     try:
@@ -222,6 +223,18 @@ def refusal(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeErr
         return TypeError(_no_overload(name, signatures, args, kwargs))
     except TypeError as error:  # of a list that is not of tensors
         return TypeError(str(error))
+
+
+def _in_python(name: str, parameters: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+    """Python's error of a call that does not fit a function's parameters; it names the function by its qualified name."""
+    function = eval(f"lambda {parameters[1:-1]}: None")  # of the recorded list alone
+    method = name.startswith(".")
+    function.__qualname__ = "Tensor" + name if method else name
+    try:
+        function(*((None, *args) if method else args), **kwargs)
+    except TypeError as error:
+        return TypeError(str(error))
+    return None
 
 
 def is_tensor(value: Any) -> bool:

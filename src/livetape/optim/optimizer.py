@@ -511,7 +511,7 @@ def check_lr(lr: Any) -> None:
     """ValueError for a learning rate that is negative or a tensor of several elements."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
-    if not lr >= 0.0:
+    if not 0.0 <= lr:
         raise ValueError(f"Invalid learning rate: {lr}")
 
 
@@ -525,7 +525,7 @@ def check_betas(betas: Any) -> None:
 def check_not_negative(**values: Any) -> None:
     """ValueError for a negative option, which is named as in torch's messages."""
     for name, value in values.items():
-        if not value >= 0.0:
+        if not 0.0 <= value:
             raise ValueError(f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
 
 

@@ -9,8 +9,6 @@ from livetape.optim._kernels import FAST, sgd, sgd_momentum
 from livetape.optim.optimizer import (
     Optimizer,
     check_fused,
-    check_lr,
-    check_not_negative,
     evaluate,
     number,
 )
@@ -47,8 +45,11 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_lr(lr)
-        check_not_negative(momentum=momentum, weight_decay=weight_decay)
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        for name, value in (("learning rate", lr), ("momentum value", momentum), ("weight_decay value", weight_decay)):
+            if value < 0.0:
+                raise ValueError(f"Invalid {name}: {value}")
         defaults = {
             "lr": lr,
             "momentum": momentum,

@@ -29,6 +29,8 @@ from livetape.nn.modules._members import MemberMethods
 from livetape.nn.modules._names import typename
 from livetape.nn.modules._state import StateMethods, _IncompatibleKeys, _WrappedHook
 from livetape.nn.parameter import Buffer, Parameter
+from livetape.ops.refuse import no_overload
+from livetape.ops.signatures import refusal
 from livetape.swapping import swap_tensors
 from livetape.tensor import Tensor
 
@@ -68,13 +70,6 @@ _COMPLEX_WARNING = (
     "work as expected when using complex tensors as parameters or buffers. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work as "
     "expected."
-)
-
-_TO_SIGNATURES = (
-    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
-    "torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, "
-    "*, torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool copy = False, *, "
-    "torch.memory_format memory_format = None)\n"
 )
 
 
@@ -574,12 +569,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
         and not isinstance(device, (list, tuple))
     )
     if not good:
-        got = ", ".join(builtins.type(a).__name__ if not isinstance(a, dtypes.dtype) else "torch.dtype" for a in args)
-        named = "".join(f"{k}={builtins.type(v).__name__}, " for k, v in kwargs.items())
-        got = got + (", " if got and named else "") + named
-        raise TypeError(
-            f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n" + _TO_SIGNATURES
-        )
+        raise refusal(".to", args, kwargs) or no_overload("to")
     if tensor is not None:
         return tensor.device, tensor.dtype, non_blocking, memory_format
     return device, dtype, non_blocking, memory_format
