@@ -93,6 +93,7 @@ class Op:
         self.masks: bool = False  # `selects`, because the program says which
         self.chooses: bool = False  # and another value takes their place
         self.mixes: bool = False  # gradients are products of matrices
+        self.renews: bool = False  # the formulas get None for a result that was changed, and compute it again
         self.uses: Formula | None = None  # otherwise: 0 for the elements of the input that those not used depend on
         self.is_ufunc: bool = isinstance(kernel, np.ufunc)
         self.quick: Any = None  # a kernel in C++ for floating point arrays; it takes an array for the result too
@@ -660,6 +661,8 @@ class Op:
             if counters is not None and int(saved.index) in counters and not isinstance(value, Packed):
                 counter, then = counters[int(saved.index)]
                 if counter.value != then:
+                    if self.renews:
+                        return None
                     raise result_version_error(node, again, int(saved.index), counter, int(then))
                 again.version = counter
             if again.dtype.category >= FLOAT:

@@ -67,9 +67,19 @@ def _max_rows(dims: int) -> tuple[Any, Any]:
         key=name + ".values",
         batch="any",
         self=lambda grad, self, result, kernel_size, stride, padding, dilation, out: backward.apply(
-            (grad, self, result, kernel_size, stride, padding, dilation, out)
+            (
+                grad,
+                self,
+                values.apply((detach(self), kernel_size, stride, padding, dilation, out)) if result is None else result,
+                kernel_size,
+                stride,
+                padding,
+                dilation,
+                out,
+            )
         ),
     )
+    values.renews = True  # torch keeps the places instead, so that the maxima may be changed in place
 
     def both(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
         indices = kernels.max_pool_indices(self, kernel_size, stride, padding, dilation, out)

@@ -123,7 +123,7 @@ def _mm(x: Any, y: Any) -> Any:
 
 # ---------------------------------------------------------------- vectors
 def outer_of(left: Any, right: Any) -> Any:
-    return mul(shapes.unsqueeze(left, 1), shapes.unsqueeze(right, 0))
+    return mul(shapes.view(left, (-1, 1)), right)
 
 
 MV = row(

@@ -38,7 +38,7 @@ erfinv = unary(
     "erfinv",
     compiled("erfinv", real_function(special.erfinv, "erfinv_vml_cpu")),
     "The inverse of `erf`.",
-    self=lambda grad, result: grad * (0.5 * math.sqrt(_PI) * exp(result * result)),
+    self=lambda grad, self: grad * (0.5 * math.sqrt(_PI) * exp(erfinv(self) ** 2)),
 )
 erfcx = unary(
     "special_erfcx",
