@@ -21,6 +21,16 @@ from livetape.dtypes import FLOAT, INTEGER, boolean, default, dtype, of_numpy
 SCALAR: Final[Any] = sizes.SCALAR
 
 
+def is_number(value: Any) -> bool:
+    """Whether an operand is a number or a tensor of no dimensions."""
+    return not isinstance(value, TensorBase) or value.array.ndim == 0
+
+
+def exactly(value: Any) -> Any:
+    """A number or a tensor of no dimensions as a float32."""
+    return value.array.astype(np.float32) if isinstance(value, TensorBase) else np.float32(value)
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Elementwise(Op):
     """An operation on corresponding elements: inputs broadcast and promote; the kernel is a ufunc or takes like one.
@@ -31,6 +41,7 @@ class Elementwise(Op):
     def __init__(self, name: str, kernel: Any, params: tuple[str, ...], tensors: tuple[str, ...]) -> None:
         super().__init__(name, kernel, params, tensors)
         self.orders: bool = False  # tells which side is larger
+        self.exact: bool = False  # a number beside a float of two bytes is not rounded to it first
         self.operands: list[int] = [i for i, p in enumerate(params) if p in tensors or p == "other" or p == "exponent"]
 
     def is_elementwise(self) -> bool:
@@ -132,8 +143,12 @@ class Elementwise(Op):
     def number(self, a: TensorBase, b: Any) -> TensorBase:
         """`call2` for a tensor and a Python float or int: the plain case is a number that does not change the dtype."""
         kind = a.dtype
-        if state.interposed != 0 or not (
-            kind.category >= FLOAT or (kind.category == INTEGER and type(b) is int and self.promotes != TO_FLOAT)
+        if (
+            state.interposed != 0
+            or (self.exact and kind.itemsize == 2)
+            or not (
+                kind.category >= FLOAT or (kind.category == INTEGER and type(b) is int and self.promotes != TO_FLOAT)
+            )
         ):
             return self.mixed(a, b)
         size = a._size
@@ -181,7 +196,11 @@ class Elementwise(Op):
             size = shape_of(b)
         kernel = self.quick if self.quick is not None and kind.category == FLOAT else self.kernel
         try:
-            out: Any = kernel(x, y)
+            out: Any
+            if self.exact and kind.itemsize == 2 and kind.category == FLOAT and is_number(b):
+                out = kernel(x.astype(np.float32), exactly(b)).astype(wide)
+            else:
+                out = kernel(x, y)
         except ValueError:
             raise binary_error(self.name, a, b) from None
         if type(out) is not NDARRAY:
@@ -336,6 +355,10 @@ class Elementwise(Op):
         kind = self.common_dtype(values)
         arrays = self.prepared(values, kind)
         out: Any
+        if self.exact and kind.itemsize == 2 and kind.category == FLOAT and is_number(values[1]):
+            out = self.kernel(arrays[0].astype(np.float32), exactly(values[1])).astype(kind.np)
+            self.write(target, out, kind, values, recording)
+            return target
         direct = self.quick is not None and kind.category == FLOAT
         if (self.is_ufunc or direct) and kind is target.dtype and self.promotes != TO_BOOL:
             # straight into the target's memory; a shape that does not fit is found before anything is written

@@ -18,7 +18,22 @@ from livetape.ops.table import binary, elementwise, into, unary
 
 # ---------------------------------------------------------------- sums and differences
 ADD = elementwise("add", np.add, self=lambda grad: grad, other=lambda grad: grad)
-_add_scaled = compiled("add_scaled", lambda self, other, alpha: self + alpha * other)
+
+
+def _add_multiple(self: Any, other: Any, alpha: Any) -> Any:
+    if self.dtype.itemsize != 2 or self.dtype.kind in "iu":
+        return self + alpha * other
+    # as torch: in float32, rounded once for whole vectors of 32 and after each step for the rest
+    kind, single = self.dtype, np.float32
+    first, scaled = np.broadcast_arrays(self.astype(single), other.astype(single) * single(kind.type(alpha)))
+    out = np.asarray(first + scaled.astype(kind).astype(single))
+    if self.flags.c_contiguous and other.flags.c_contiguous and self.shape == other.shape:
+        whole = out.size // 32 * 32
+        out.reshape(-1)[:whole] = (first.reshape(-1) + scaled.reshape(-1))[:whole]
+    return out.astype(kind)
+
+
+_add_scaled = compiled("add_scaled", _add_multiple)
 ADD_SCALED = elementwise(
     "add",
     _add_scaled,
@@ -31,14 +46,14 @@ ADD_SCALED = elementwise(
 SUB = elementwise("sub", np.subtract, self=lambda grad: grad, other=lambda grad: -grad)
 SUB_SCALED = elementwise(
     "sub",
-    lambda self, other, alpha: _add_scaled(self, other, -alpha) if self.dtype.kind == "f" else self - alpha * other,
+    lambda self, other, alpha: self - alpha * other if self.dtype.kind in "biuc" else _add_scaled(self, other, -alpha),
     key="sub.alpha",
     self=lambda grad: grad,
     other=lambda grad, alpha: grad * -alpha,
 )
 RSUB = elementwise(
     "rsub",
-    lambda self, other, alpha: other - alpha * self,
+    lambda self, other, alpha: other - alpha * self if self.dtype.itemsize != 2 else _add_scaled(other, self, -alpha),
     self=lambda grad, alpha: -grad if alpha == 1 else grad * -alpha,
     other=lambda grad: grad,
 )
@@ -151,6 +166,7 @@ mul = binary(
     self=lambda grad, other: grad * other,
     other=lambda grad, self: grad * self,
 )
+mul.row.exact = True
 multiply, mul_ = mul, mul.inplace
 
 DIV = elementwise(
@@ -160,6 +176,7 @@ DIV = elementwise(
     self=lambda grad, other: grad / other,
     other=lambda grad, self, other: -grad * ((self / other) / other),
 )
+DIV.exact = True
 
 
 def _floor_div(x: Any, y: Any) -> Any:
