@@ -202,22 +202,38 @@ class Operators(TensorBase):
 
     def __lt__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
-            return LT.pair(self, other) if self.dtype.category != COMPLEX else _COMPARE.lt(self, other)
+            return (
+                LT.pair(self, other)
+                if self.dtype.category != COMPLEX != other.dtype.category
+                else _COMPARE.lt(self, other)
+            )
         return _COMPARE.lt(self, other) if is_operand(other) else NotImplemented
 
     def __le__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
-            return LE.pair(self, other) if self.dtype.category != COMPLEX else _COMPARE.le(self, other)
+            return (
+                LE.pair(self, other)
+                if self.dtype.category != COMPLEX != other.dtype.category
+                else _COMPARE.le(self, other)
+            )
         return _COMPARE.le(self, other) if is_operand(other) else NotImplemented
 
     def __gt__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
-            return GT.pair(self, other) if self.dtype.category != COMPLEX else _COMPARE.gt(self, other)
+            return (
+                GT.pair(self, other)
+                if self.dtype.category != COMPLEX != other.dtype.category
+                else _COMPARE.gt(self, other)
+            )
         return _COMPARE.gt(self, other) if is_operand(other) else NotImplemented
 
     def __ge__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
-            return GE.pair(self, other) if self.dtype.category != COMPLEX else _COMPARE.ge(self, other)
+            return (
+                GE.pair(self, other)
+                if self.dtype.category != COMPLEX != other.dtype.category
+                else _COMPARE.ge(self, other)
+            )
         return _COMPARE.ge(self, other) if is_operand(other) else NotImplemented
 
     def __eq__(self, other: object) -> Any:

@@ -121,6 +121,9 @@ def is_storage(obj: Any, /) -> bool:
 def typename(obj: Any, /) -> str:
     """The full name of an object's type (source: ``torch.typename``)."""
     kind = type(obj) if not isinstance(obj, type) else obj
-    if hasattr(obj, "array") and hasattr(obj, "grad_fn"):
+    if kind is not obj and hasattr(obj, "array") and hasattr(obj, "grad_fn"):
         return str(obj.type())
-    return kind.__qualname__ if kind.__module__ in ("builtins", "") else f"{kind.__module__}.{kind.__qualname__}"
+    if kind.__module__ in ("builtins", "__builtin__", ""):
+        return kind.__qualname__
+    package, dot, rest = kind.__module__.partition(".")
+    return f"{'torch' if package == 'livetape' else package}{dot}{rest}.{kind.__qualname__}"

@@ -29,6 +29,11 @@ def _is_index(value: Any) -> bool:
     return type(value) is int or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
 
 
+def warn_of_sequence() -> None:
+    """Torch's warning for a sequence that is read as a tuple of indices."""
+    warnings.warn(_DEPRECATED, UserWarning, stacklevel=5)
+
+
 def index_tuple(index: Any) -> tuple[Any, ...]:
     """The items of an index: a tuple's own, or those of a list that stands for a tuple, as NumPy once had it."""
     if type(index) is tuple:
@@ -39,9 +44,15 @@ def index_tuple(index: Any) -> tuple[Any, ...]:
         return tuple(index)
     if isinstance(index, list) and len(index) < 32:
         for item in index:
-            if item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, range, TensorBase, NDARRAY)):
-                warnings.warn(_DEPRECATED, UserWarning, stacklevel=4)
+            if (
+                item is None
+                or item is Ellipsis
+                or isinstance(item, (slice, list, tuple, range, str, TensorBase, NDARRAY))
+            ):
+                warn_of_sequence()
                 return tuple(index)
+    if isinstance(index, str) and 0 < len(index) < 32:  # a sequence of sequences for torch
+        warn_of_sequence()
     return (index,)
 
 

@@ -256,7 +256,7 @@ def _of_probabilities(
 
 def _check_smoothing(smoothing: float) -> None:
     if smoothing > 1:
-        raise noted(RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing}"))
+        raise noted(RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing:g}"))
 
 
 def _smoothed(input: Any, target: Any, weight: Any, how: int, ignore_index: int, smoothing: float, axis: int) -> Any:

@@ -10,12 +10,15 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase, from_array
 from livetape.dtypes import INTEGER, SCALAR_TYPE, complex128, float64
 from livetape.kernels.compiled import compiled
+from livetape.kernels.select import refuse
 from livetape.ops.basics import cast, zeros_like
 from livetape.ops.refuse import no_overload
 from livetape.ops.table import elementwise, into, unary
 
 
 def _power(x: Any, y: Any) -> Any:
+    if x.dtype.kind == "b":
+        raise noted(refuse("pow", x.dtype))
     if x.dtype.kind in "iu" and np.any(np.less(y, 0)):
         below = np.where(np.equal(x, 1), 1, np.where(np.equal(x + 1, 0), 1 - 2 * (y & 1), 0))  # 0 as torch has it
         return np.where(np.less(y, 0), below, np.power(x, np.maximum(y, 0))).astype(x.dtype)
@@ -73,8 +76,15 @@ POW_LOG = elementwise(
     other=lambda grad, self, other: grad * self / other,
 )
 
+
+def _power_number(x: Any, y: Any) -> Any:
+    if x.dtype.kind == "b":  # and the number is a bool
+        return x.copy() if y else np.ones_like(x)
+    return _power(x, y)
+
+
 POW_NUMBER = elementwise(
-    "pow", lambda self, exponent: _power(self, exponent), tensors="self", key="pow.number", self=_pow_self
+    "pow", lambda self, exponent: _power_number(self, exponent), tensors="self", key="pow.number", self=_pow_self
 )
 POW = elementwise(
     "pow",
@@ -96,7 +106,7 @@ POW_BASE = elementwise(
 
 def _pow_row(input: Any, exponent: Any) -> Any:
     if not isinstance(exponent, TensorBase):
-        if type(exponent) is int and exponent < 0 and isinstance(input, TensorBase) and input.dtype.category == INTEGER:
+        if type(exponent) is int and exponent < 0 and isinstance(input, TensorBase) and input.dtype.category <= INTEGER:
             raise noted(RuntimeError("Integers to negative integer powers are not allowed."))
         return POW_NUMBER
     return POW if isinstance(input, TensorBase) else POW_BASE

@@ -8,8 +8,9 @@ import numpy as np
 
 from livetape._tape.explain import argument_error, note_call, noted
 from livetape._tape.tensor import TensorBase, shape_of
-from livetape.dtypes import C_NAME, SCALAR_TYPE
+from livetape.dtypes import C_NAME, SCALAR_TYPE, boolean
 from livetape.kernels import small
+from livetape.kernels.select import refuse
 from livetape.kernels.small import product
 from livetape.ops import shape as shapes
 from livetape.ops.arithmetic import mul
@@ -116,6 +117,7 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
 def _mm(x: Any, y: Any) -> Any:
     if x.dtype is not y.dtype:
         same_dtype(x, y)
+    refuse_bools("addmm_impl_cpu_", x)
     if shape_of(x)[1] != shape_of(y)[0]:
         check_mm(x, y)
     return (MM if x.dtype.itemsize != 2 else MM_HALF).apply((x, y))
@@ -180,6 +182,7 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
                 f"{shape_of(input)[1]}), vec ({shape_of(vec)[0]})"
             )
         )
+    refuse_bools("addmv_impl_cpu", input)
     return MV.apply((input, vec))
 
 
@@ -199,6 +202,12 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     return VDOT.apply((input, other))
 
 
+def refuse_bools(label: str, x: Any) -> None:
+    """Raise torch's error for a product of bools, of which it has none."""
+    if x.dtype is boolean:
+        raise noted(refuse(label, x.array.dtype))
+
+
 def check_vectors(x: Any, y: Any) -> None:
     if x.array.ndim != 1 or y.array.ndim != 1:
         raise noted(RuntimeError(f"1D tensors expected, but got {x.array.ndim}D and {y.array.ndim}D tensors"))
@@ -216,6 +225,7 @@ def check_vectors(x: Any, y: Any) -> None:
                 f"same number of elements, but got {x.array.size} and {y.array.size} elements respectively"
             )
         )
+    refuse_bools("dot", x)
 
 
 def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
@@ -296,6 +306,7 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     if out is not None:
         return into(out, bmm, input, mat2)
     check_bmm(input, mat2)
+    refuse_bools("bmm", input)
     return BMM.apply((input, mat2))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import types
 import warnings
 from typing import Any
 from weakref import ref
@@ -70,14 +69,14 @@ def _watch(optimizer: Any) -> None:
     owner = ref(optimizer)
 
     @functools.wraps(optimizer.step.__func__ if hasattr(optimizer.step, "__func__") else optimizer.step)
-    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def step(*args: Any, **kwargs: Any) -> Any:  # no bound method: the optimiser would hold itself alive
         found: Any = owner()
         found._opt_called = True
         # The class's step is looked up anew: a hook registered later wraps it.
         return own(*args, **kwargs) if own is not None else type(found).step(found, *args, **kwargs)
 
     step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
-    optimizer.step = types.MethodType(step, optimizer)
+    optimizer.step = step
 
 
 class LRScheduler:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any, TypeVar
 
-from livetape.tensor import Tensor
+from livetape.settings import typename
+
+__all__ = ["class_text", "own_forward", "typename"]
 
 C = TypeVar("C", bound=type)
 
@@ -21,15 +23,6 @@ def own_forward(cls: C) -> C:
     return cls
 
 
-def typename(obj: Any) -> str:
-    """The type's name with its module; for a tensor the legacy name (source: ``torch.typename``).
-
-    >>> typename(3)
-    'int'
-    """
-    if isinstance(obj, Tensor):
-        return str(obj.type())
-    kind = type(obj)
-    if kind.__module__ in ("builtins", "__builtin__"):
-        return kind.__qualname__
-    return f"{kind.__module__}.{kind.__qualname__}"
+def class_text(kind: type) -> str:
+    """A class as Python prints it, by torch's name for it."""
+    return f"<class '{typename(kind)}'>"

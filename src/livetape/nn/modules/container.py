@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from livetape.nn.modules._names import class_text
 from livetape.nn.modules.module import Module, _indent
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
@@ -94,12 +95,16 @@ class Sequential(Module):
 
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {class_text(type(other))} is given."
+            )
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {class_text(type(other))} is given."
+            )
         start = len(self)
         for i, module in enumerate(list(other)):
             self.add_module(str(start + i), module)
@@ -121,9 +126,11 @@ class Sequential(Module):
 
     def _check_factor(self, other: Any) -> None:
         if not isinstance(other, int):
-            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
+            raise TypeError(
+                f"unsupported operand type(s) for *: {class_text(type(self))} and {class_text(type(other))}"
+            )
         if other <= 0:
-            raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
+            raise ValueError(f"Non-positive multiplication factor {other} for {class_text(type(self))}")
 
     def pop(self, key: Any) -> Module:
         """Remove and return the module at ``key``."""
@@ -139,7 +146,7 @@ class Sequential(Module):
     def insert(self, index: int, module: Module) -> Sequential:
         """Insert a module before ``index``."""
         if not isinstance(module, Module):
-            raise AssertionError(f"module should be of type: {Module}")
+            raise AssertionError(f"module should be of type: {class_text(Module)}")
         n = len(self._modules)
         if not -n <= index <= n:
             raise IndexError(f"Index out of range: {index}")

@@ -106,8 +106,8 @@ class ParameterDict(Module):
         return getattr(self, self._key_to_attr(key))
 
     def __setitem__(self, key: str, value: Any) -> None:
+        self._keys[key] = None  # before the key is looked at, as in torch
         setattr(self, self._key_to_attr(key), _as_parameter(value))
-        self._keys[key] = None
 
     def __delitem__(self, key: str) -> None:
         del self._keys[key]
@@ -120,7 +120,7 @@ class ParameterDict(Module):
         return iter(self._keys)
 
     def __reversed__(self) -> Iterator[str]:
-        return reversed(list(self._keys))
+        return reversed(self._keys)
 
     def __contains__(self, key: object) -> bool:
         return key in self._keys

@@ -34,9 +34,9 @@ def swapped(module: Any, tensors: dict[str, Any], tie_weights: bool = True, stri
         missing = [name for name in tied if not tied[name] & tensors.keys()]
         text = []
         if unexpected:
-            text.append("Unexpected key(s): {}.".format(", ".join(repr(name) for name in unexpected)))
+            text.append("Unexpected key(s): {}.".format(", ".join(repr(name) for name in sorted(unexpected))))
         if missing:
-            text.append("Missing key(s): {}.".format(", ".join(repr(name) for name in missing)))
+            text.append("Missing key(s): {}.".format(", ".join(repr(name) for name in sorted(missing))))
         if text:
             raise RuntimeError(
                 "Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(text))
