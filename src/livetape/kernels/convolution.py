@@ -144,8 +144,8 @@ def _convolve(
     kind = x.dtype
     x, weight = _wide(x), _wide(weight)
     if x.dtype != kind:
-        found = convolve(x, weight, None, stride, padding, dilation, groups).astype(kind)
-        return _plus(found, bias)
+        bias = None if bias is None else _wide(bias)  # rounded once, with the bias
+        return convolve(x, weight, bias, stride, padding, dilation, groups).astype(kind)
     x = padded(x, padding)
     kernel, outputs = weight.shape[2:], weight.shape[0]
     out = output_size(x.shape[2:], kernel, stride, (0,) * len(kernel), dilation)

@@ -10,6 +10,7 @@ from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
 from livetape.dtypes import C_NAME, SCALAR_TYPE
 from livetape.kernels import small
+from livetape.kernels.reductions import is_half
 from livetape.kernels.small import product
 from livetape.ops import shape as shapes
 from livetape.ops.autocasting import brought_together
@@ -33,7 +34,7 @@ from livetape.ops.table import into, row
 def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, flipped: bool) -> Any:
     if beta == 1 and alpha == 1 and self.ndim == 1 and self.itemsize > 2:
         return small.affine(self, mat1, mat2)
-    if self.dtype.itemsize == 2 and self.dtype.kind not in "iu":  # rounded once, after the sum
+    if is_half(self):  # rounded once, after the sum
         bias, left, right = (a.astype(np.float32) for a in (self, mat1, mat2))
         return _addmm(bias, left, right, beta, alpha, flipped).astype(self.dtype)
     out = product(mat1, mat2)
@@ -212,6 +213,9 @@ def addr_(self: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 
 
 def _baddbmm(self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    if is_half(self):
+        bias, left, right = (a.astype(np.float32) for a in (self, batch1, batch2))
+        return _baddbmm(bias, left, right, beta, alpha).astype(self.dtype)
     out = batched(batch1, batch2)
     if alpha != 1:
         out = out * out.dtype.type(alpha)
@@ -249,6 +253,10 @@ def _repeated(grad: Any, count: int) -> Any:
 
 
 def _addbmm(self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    if is_half(self) and len(batch1):  # rounded after each product
+        for left, right in zip(batch1, batch2):
+            self, beta = _addmm(self, left, right, beta, alpha, False), 1
+        return self
     out = np.tensordot(batch1, batch2, axes=([0, 2], [0, 1]))
     if alpha != 1:
         out = out * out.dtype.type(alpha)
