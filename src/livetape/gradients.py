@@ -240,10 +240,10 @@ def grad(
     outs = (outputs,) if isinstance(outputs, (TensorBase, GradientEdge)) else tuple(outputs)
     if isinstance(inputs, dict):
         values = tuple(inputs.values())
-        found = grad(
+        named = grad(
             outputs, values, grad_outputs, retain_graph, create_graph, True, allow, is_grads_batched, materialize_grads
         )
-        return dict(zip(inputs, found))  # type: ignore[return-value]
+        return dict(zip(inputs, named))  # type: ignore[return-value]
     ins = (inputs,) if isinstance(inputs, (TensorBase, GradientEdge)) else tuple(inputs)
     if not ins:
         raise noted(RuntimeError("`inputs` argument to `grad()` cannot be empty."))

@@ -79,17 +79,20 @@ class Tensor(Methods):
         if type(value) is not bool:
             raise noted(RuntimeError("requires_grad must be a bool"))
         if self.node is not None and needs_gradient(self):
-            if value:
-                return
-            raise noted(
-                RuntimeError(
-                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            words = "you can only change requires_grad flags of leaf variables."
+            if not value:
+                words += (
+                    " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
+                    "var_no_grad = var.detach()."
                 )
-            )
+            raise noted(RuntimeError(words))
         if value and self.dtype.category < dtypes.FLOAT:
             raise noted(RuntimeError("only Tensors of floating point and complex dtype can require gradients"))
         self._set_recorded(value)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise noted(RuntimeError("requires_grad must be a bool"))
 
     def _set_recorded(self, value: bool) -> None:
         if value and self.inference and not is_inferring():

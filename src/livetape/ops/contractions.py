@@ -56,6 +56,16 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
     return list(wrap_dims(left, a.array.ndim)), list(wrap_dims(right, b.array.ndim))
 
 
+def _named(dims: Any, at: int) -> tuple[int, int]:
+    """How torch names a pair of the dimensions that are summed over: as they were given, a count from the end."""
+    if isinstance(dims, TensorBase):
+        dims = dims.array.item() if dims.array.size == 1 else dims.array.tolist()
+    if isinstance(dims, int):
+        return at - dims, at
+    left, right = ([d] if isinstance(d, int) else d for d in dims)
+    return left[at], right[at]
+
+
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """The sum of products over ``dims``: a count, or the dimensions of each (source: ``torch.tensordot``)."""
     if out is not None:
@@ -63,13 +73,14 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     left, right = _contracted(a, b, dims)
     if a.dtype is not b.dtype:
         raise noted(RuntimeError("both inputs should have same dtype"))
-    for i, j in zip(left, right):
+    for k, (i, j) in enumerate(zip(left, right)):
         p, q = shape_of(a)[i], shape_of(b)[j]
         if q == 1:  # what only one of them has is summed before
             a = sum(a, (i,), True)
         elif p == 1:
             b = sum(b, (j,), True)
         elif p != q:
+            i, j = _named(dims, k)
             raise noted(
                 RuntimeError(
                     f"contracted dimensions need to match, but first has size {p} in dim {i} and second has size {q} "

@@ -11,6 +11,8 @@ from livetape.kernels import loss as kernels
 from livetape.kernels.loss import NONE
 from livetape.ops.loss_options import broadcast, collapsed, count, reduction_of, refuse_gradient, share
 from livetape.ops.refuse import must_be_tensors
+from livetape.ops.repeating import broadcast_shapes
+from livetape.ops.shape import expand
 from livetape.ops.table import row
 
 
@@ -77,7 +79,7 @@ def binary_cross_entropy(
         )
     if weight is not None:
         refuse_gradient("binary_cross_entropy", "weight", weight)
-        weight, _ = broadcast(weight, target)
+        weight = expand(weight, broadcast_shapes(shape_of(target), shape_of(weight)))
     for other in (target, weight):
         if other is not None and other.dtype is not input.dtype:
             raise noted(RuntimeError(f"Found dtype {SCALAR_TYPE[other.dtype]} but expected {SCALAR_TYPE[input.dtype]}"))

@@ -144,6 +144,8 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
         return CONSTANT_PAD.apply((input, widths, 0 if value is None else value))
     if value is not None and value != 0:
         raise noted(RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument'))
+    if mode not in ("circular", "reflect", "replicate"):
+        raise noted(NotImplementedError(f"Unrecognised padding mode {mode}"))
     dims = len(widths) // 2
     if not (dims in (1, 2, 3) and ndim in (dims + 1, dims + 2)):
         raise noted(
@@ -153,8 +155,6 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
         )
     if mode == "circular":
         return _circular(input, widths, dims)
-    if mode not in ("reflect", "replicate"):
-        raise noted(NotImplementedError(f"Unrecognised padding mode {mode}"))
     _check_mirror(input, widths, dims, mode == "reflect")
     return (REFLECT if mode == "reflect" else REPLICATE)[dims].apply((input, widths))
 

@@ -95,7 +95,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: Any = None, *, outpu
         raise noted(
             RuntimeError(
                 "repeats must have the same size as input along dim, but got repeats.size(0) = "
-                f"{repeats.array.shape[0]} and input.size({at}) = {size[at]}"
+                f"{repeats.array.shape[0]} and input.size({dim}) = {size[at]}"
             )
         )
     return INDEX_SELECT.apply((input, at, _numbered(repeats)))
@@ -143,11 +143,11 @@ def broadcast_shapes(*shapes: Any) -> Any:
             if n == 1 or n == result[at]:
                 continue
             if result[at] != 1:
+                given = shape if isinstance(shapes[i], int) else shapes[i]
                 raise noted(
                     RuntimeError(
-                        f"Attempting to broadcast a dimension of length {n} at {at}! Mismatching argument "
-                        "at index "
-                        f"{i} had {shape}; but expected shape should be broadcastable to {result}"
+                        f"Attempting to broadcast a dimension of length {n} at {at}! Mismatching argument at index "
+                        f"{i} had {given}; but expected shape should be broadcastable to {result}"
                     )
                 )
             result[at] = n

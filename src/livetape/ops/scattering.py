@@ -138,13 +138,15 @@ def check_scatter(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
         raise noted(RuntimeError(f"{name.removesuffix('_add')}(): Expected dtype int32/int64 for index"))
     if isinstance(src, TensorBase):
         if src.dtype is not input.dtype:
-            raise noted(RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype"))
+            raise noted(RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype"))
     if not places.size:
         return at
     if max(places.ndim, 1) != max(len(size), 1):
         raise noted(RuntimeError("Index tensor must have the same number of dimensions as self tensor"))
     have = shape_of(src) if isinstance(src, TensorBase) else None
     if have is not None and max(places.ndim, 1) != max(len(have), 1):
+        if 0 < len(have) < places.ndim:
+            wrap_dim(len(have), len(have), name)  # torch asks for its size there
         raise noted(RuntimeError("Index tensor must have the same number of dimensions as src tensor"))
     for d in range(min(places.ndim, len(size))):
         large = have is not None and len(have) and places.shape[d] > have[d]
