@@ -10,7 +10,7 @@ import numpy as np
 from livetape._tape.explain import broadcast_error, noted
 from livetape._tape.lines import note_detached
 from livetape._tape.modes import interpose, is_recording, state
-from livetape._tape.tensor import TensorBase, counter_of, shape_of, wrap
+from livetape._tape.tensor import TensorBase, counter_of, from_array, shape_of, wrap
 from livetape._tape.views import check_apart, check_inplace, primitives, rebase_history, shares_elements
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, bfloat16, boolean, dtype, uint16, uint32, uint64
 from livetape.kernels.layouts import copied
@@ -367,7 +367,9 @@ def copy_error(have: Any, want: Any) -> RuntimeError:
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy the elements of ``src``, broadcast and cast, into this tensor (source: ``torch.Tensor.copy_``)."""
     if not isinstance(src, TensorBase):
-        raise noted(TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"))
+        if not isinstance(src, (int, float, complex, np.number, np.bool_)):
+            raise noted(TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"))
+        src = from_array(np.array(src))
     if state.interposed != 0:
         return interpose(COPY, (self, src), {"inplace": True}, _copy_plain)
     return _copy_plain(self, src)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from livetape._tape.explain import broadcast_error, note_call, noted
-from livetape._tape.tensor import shape_of
+from livetape._tape.tensor import TensorBase, shape_of
 from livetape._tape.views import primitives
-from livetape.dtypes import COMPLEX, SCALAR_TYPE, complex64, complex128, dtype, float16, float32, float64
+from livetape.dtypes import C_NAME, COMPLEX, SCALAR_TYPE, complex64, complex128, dtype, float16, float32, float64
 from livetape.ops.autocasting import single_in_autocast
 from livetape.ops.basics import conj, storage_offset, sum_to
 from livetape.ops.choose import where
@@ -119,12 +120,22 @@ def imag(input: Any) -> Any:
     return SELECT.apply((view_as_real(input), input.array.ndim, 1))
 
 
+def _assigned(part: Any, value: Any) -> None:
+    """Copy a tensor or a number into a view of the parts."""
+    if not isinstance(value, (TensorBase, Number)):
+        raise noted(TypeError(f"can't assign a {type(value).__name__} to a {part.type()}"))
+    if not isinstance(value, TensorBase) and value.imag:
+        name = C_NAME[part.dtype]
+        raise noted(RuntimeError(f"value cannot be converted to type {name} without overflow"))
+    part.copy_(value)
+
+
 def _set_real(self: Any, value: Any) -> None:
-    real(self).copy_(value)
+    _assigned(real(self), value)
 
 
 def _set_imag(self: Any, value: Any) -> None:
-    imag(self).copy_(value)
+    _assigned(imag(self), value)
 
 
 # ---------------------------------------------------------------- complex numbers from their parts

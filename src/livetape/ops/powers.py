@@ -19,19 +19,39 @@ from livetape.ops.table import elementwise, into, unary
 def _power(x: Any, y: Any) -> Any:
     if x.dtype.kind == "b":
         raise noted(refuse("pow", x.dtype))
+    if x.dtype.kind == "c":
+        return _complex_power(x, y)
     if x.dtype.kind in "iu" and np.any(np.less(y, 0)):
         below = np.where(np.equal(x, 1), 1, np.where(np.equal(x + 1, 0), 1 - 2 * (y & 1), 0))  # 0 as torch has it
         return np.where(np.less(y, 0), below, np.power(x, np.maximum(y, 0))).astype(x.dtype)
-    if x.ndim and y.ndim == 0 and x.dtype.kind in "fc":  # NumPy is quick at these only when asked directly
+    if x.ndim and y.ndim == 0 and x.dtype.kind == "f":  # NumPy is quick at these only when asked directly
         if y == 2:
             return np.square(x)
-        if y == 0.5 and x.dtype.kind == "f":
+        if y == 0.5:
             return np.sqrt(x)
         if y == 3:
             return x * x * x
         if y == 1:
             return x.copy()
     return np.power(x, y)
+
+
+_COMPLEX_POWERS = {  # the numbers for which torch has another way
+    0.5: np.sqrt,
+    1: np.copy,
+    2: np.square,
+    3: lambda x: x * x * x,
+    -1: np.reciprocal,
+    -2: lambda x: np.reciprocal(x * x),
+    -0.5: lambda x: np.reciprocal(np.sqrt(x)),
+}
+
+
+def _complex_power(x: Any, y: Any) -> Any:
+    """By way of the logarithm, as in torch, whole exponents too."""
+    with np.errstate(all="ignore"):
+        found = np.exp(y * np.log(x))
+    return np.where(x == 0, np.power(x, y), found)
 
 
 def _pow_self(grad: Any, self: Any, exponent: Any) -> Any:
@@ -80,6 +100,8 @@ POW_LOG = elementwise(
 def _power_number(x: Any, y: Any) -> Any:
     if x.dtype.kind == "b":  # and the number is a bool
         return x.copy() if y else np.ones_like(x)
+    if x.dtype.kind == "c" and (direct := _COMPLEX_POWERS.get(y.item())) is not None:
+        return direct(x)
     return _power(x, y)
 
 
