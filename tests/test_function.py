@@ -409,3 +409,56 @@ def test_old_names_of_contexts() -> None:
     assert type(node).__mro__[1].__name__ == "BackwardCFunction"
     with pytest.warns(DeprecationWarning, match="'saved_variables' is deprecated; use 'saved_tensors'"):
         assert node.saved_variables[0] is x
+
+
+def test_arguments_given_by_name_take_their_places() -> None:
+    seen: list[Any] = []
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any, c: Any = 3, *, d: Any = 4) -> Any:
+            return a * b + c
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            seen.append(ctx.needs_input_grad)
+            return grad * 2, None, None
+
+    x = torch.ones(1, requires_grad=True)
+    Scaled.apply(x, c=4, b=2).backward()
+    assert seen == [(True, False, False)] and x.grad.tolist() == [2.0]
+    for given, words in (
+        ({"c": 5}, "forward() missing required argument: 'b' (position 1)"),
+        ({"a": x}, "forward() got multiple values for argument 'a'"),
+        ({"d": 5}, "forward() got an unexpected keyword argument 'd'"),
+        ({"z": 5}, "forward() got an unexpected keyword argument 'z'"),
+    ):
+        with pytest.raises(TypeError) as failed:
+            Scaled.apply(x, **given)
+        assert str(failed.value) == words
+
+
+def test_setup_context_gets_defaults_too() -> None:
+    seen: list[Any] = []
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(a: Any, b: Any = 2) -> Any:
+            return a * b
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            seen.append(inputs[1:])
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad, None
+
+    x = torch.ones(1, requires_grad=True)
+    Scaled.apply(x).backward()
+    Scaled.apply(b=5, a=x)
+    assert seen == [(2,), (5,)]
+    for given, words in (({}, "missing a required argument: 'a'"), ({"z": 1}, "missing a required argument: 'a'")):
+        with pytest.raises(TypeError) as failed:
+            Scaled.apply(**given)
+        assert str(failed.value) == words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -212,6 +213,11 @@ class Function(metaclass=_FunctionMeta):
         """Run ``forward`` and append a node whose derivative is ``backward``."""
         if local.levels and cls.setup_context is Function.setup_context:
             raise RuntimeError(_NEEDS_SETUP)
+        divided = cls.setup_context is not Function.setup_context
+        if divided:
+            args, kwargs = _with_defaults(cls.forward, args, kwargs), {}
+        elif kwargs:
+            args, kwargs = _in_order(cls.forward, args, kwargs)
         if state.interposed:
             interposers = local.interposers
             if interposers:
@@ -220,12 +226,44 @@ class Function(metaclass=_FunctionMeta):
                     return interposers[-1].intercept_function(cls, args, kwargs)
                 finally:
                     local.interposers = interposers
-        return apply_function(cls, args, kwargs, cls.setup_context is not Function.setup_context)
+        return apply_function(cls, args, kwargs, divided)
 
     @classmethod
     def _apply(cls, *args: Any, **kwargs: Any) -> Any:
         """`apply` past all interposers."""
         return apply_function(cls, args, kwargs, cls.setup_context is not Function.setup_context)
+
+
+def _with_defaults(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a ``forward`` without context, as `setup_context` gets them: by position, defaults included."""
+    code = getattr(forward, "__code__", None)
+    if code is not None and not kwargs and len(args) == code.co_argcount and not code.co_kwonlyargcount:
+        return args
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    for name in bound.kwargs:  # a gradient has no place by name
+        raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+    return bound.args
+
+
+def _in_order(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments given by name in their places, since the gradients of ``backward`` have places only."""
+    code = getattr(forward, "__code__", None)
+    if code is None:
+        return args, kwargs
+    names = code.co_varnames[1 : code.co_argcount]
+    found: dict[int, Any] = {}
+    for name, value in kwargs.items():
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+        place = names.index(name)
+        if place < len(args):
+            raise TypeError(f"forward() got multiple values for argument '{name}'")
+        found[place] = value
+    for place in range(len(args), max(found) + 1):
+        if place not in found:
+            raise TypeError(f"forward() missing required argument: '{names[place]}' (position {place})")
+    return (*args, *[found[place] for place in sorted(found)]), {}
 
 
 _NEEDS_SETUP = (
