@@ -18,7 +18,7 @@ from livetape.dtypes import dtype
 from livetape.ops.basics import cast, clone, clone_as, copy_, detach
 from livetape.ops.dims import is_integer
 from livetape.ops.options import kind_of
-from livetape.ops.refuse import no_overload
+from livetape.ops.refuse import check_flags, no_overload
 
 NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 
@@ -59,8 +59,12 @@ def to(
             raise noted(RuntimeError("Cannot access accelerator device when none is available."))
         else:
             raise noted(no_overload("to"))
+        if rest and (len(rest) > 2 or any(type(flag) is not bool for flag in rest)):
+            raise noted(no_overload("to"))
         if len(rest) > 1:
             copy = rest[1]
+    if copy is not False or non_blocking is not False:
+        check_flags("to", copy, non_blocking)
     if tensor is not None:
         dtype = tensor.dtype
     if device is not None:

@@ -11,7 +11,7 @@ from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.ops.basics import zeros_like
-from livetape.ops.refuse import check_result, must_be_tensors, no_overload, unsupported
+from livetape.ops.refuse import check_flags, check_result, must_be_tensors, no_overload, unsupported
 from livetape.ops.table import binary, elementwise, into, unary
 
 
@@ -231,8 +231,9 @@ CLOSE = elementwise(
 )
 
 
-def _check_close(name: str, input: Any, other: Any, rtol: Any, atol: Any) -> tuple[float, float]:
+def _check_close(name: str, input: Any, other: Any, rtol: Any, atol: Any, equal_nan: Any) -> tuple[float, float]:
     must_be_tensors(name, input=input, other=other)
+    check_flags(name, equal_nan)
     if input.dtype is not other.dtype:
         raise noted(RuntimeError(f"{SCALAR_TYPE[input.dtype]} did not match {SCALAR_TYPE[other.dtype]}"))
     for label, value in (("rtol", rtol), ("atol", atol)):
@@ -252,13 +253,13 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     >>> torch.isclose(torch.tensor([1., 2.]), torch.tensor([1.000001, 3.]))
     tensor([ True, False])
     """
-    rtol, atol = _check_close("isclose", input, other, rtol, atol)
+    rtol, atol = _check_close("isclose", input, other, rtol, atol, equal_nan)
     return CLOSE.apply((input, other, rtol, atol, equal_nan))
 
 
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close, see `isclose` (source: ``torch.allclose``)."""
-    _check_close("allclose", input, other, rtol, atol)
+    _check_close("allclose", input, other, rtol, atol, equal_nan)
     if hasattr(input.array, "alike") or hasattr(other.array, "alike"):
         raise noted(
             RuntimeError(

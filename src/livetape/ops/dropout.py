@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error, noted
+from livetape._tape.explain import argument_error, noted, type_name
 from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, boolean, float16
@@ -32,6 +32,8 @@ def _run(name: str, input: Any, p: float, train: bool, inplace: bool, feature: b
         raise noted(argument_error(name, 0, input))
     if not 0 <= p <= 1:
         raise noted(RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}"))
+    if type(train) is not bool:
+        raise noted(TypeError(f"{name}(): argument 'train' (position 3) must be bool, not {type_name(train)}"))
     array = input.array
     if p == 0 or not train or not array.size:
         return input

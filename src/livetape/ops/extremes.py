@@ -16,7 +16,7 @@ from livetape.ops.along import put
 from livetape.ops.choose import maximum, minimum
 from livetape.ops.dims import is_integer, numpy_names, reduction_dims, wrap_dim
 from livetape.ops.reduce import check_tensor, kept
-from livetape.ops.refuse import no_overload
+from livetape.ops.refuse import check_flags, no_overload
 from livetape.ops.table import into, row
 
 _pair = tuple.__new__
@@ -107,6 +107,8 @@ def _amax(op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: Any)
         return into(out, function, input, dim, keepdim)
     name = op.name
     check_tensor(name, input)
+    if type(keepdim) is not bool:
+        check_flags(name, keepdim)
     refuse_complex("max_values_cpu" if name == "amax" else "min_values_cpu", input)
     size = input.array.shape
     axes = reduction_dims(dim, len(size), name)
@@ -152,6 +154,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
                 )
         return into(out, aminmax, input, dim=dim, keepdim=keepdim)
     check_tensor("aminmax", input)
+    check_flags("aminmax", keepdim)
     refuse_complex("aminmax_cpu", input)
     size = input.array.shape
     if dim is None:
@@ -268,6 +271,8 @@ def _argmax(op: Any, function: Any, input: Any, dim: Any, keepdim: bool, out: An
     if out is not None:
         return into(out, function, input, dim, keepdim)
     check_tensor(name, input)
+    if type(keepdim) is not bool:
+        check_flags(name, keepdim)
     if input.dtype.category == COMPLEX or input.dtype.category == BOOL:
         kind = "complex" if input.dtype.category == COMPLEX else "bool"
         raise noted(RuntimeError(f"{name}(): does not support {kind} input"))
@@ -352,6 +357,7 @@ KTHVALUE = row(
 def _chosen(name: str, op: Any, made: Any, input: Any, dim: Any, keepdim: bool, *more: Any) -> Any:
     """Values and indices of what is chosen along one dimension."""
     check_tensor(name, input)
+    check_flags(name, keepdim)
     refuse_complex(name.removeprefix("nan") + "_cpu", input)
     size = input.array.shape
     axis = wrap_dim(dim, len(size), name)

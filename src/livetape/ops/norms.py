@@ -108,7 +108,7 @@ def _moment(op: Any, input: Any, dim: Any, unbiased: bool | None, keepdim: bool,
     check_tensor(name, input)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    if correction is not None and unbiased is not None:
+    if unbiased is not None and (correction is not None or type(unbiased) is not bool):
         raise noted(no_overload(name))
     if not is_integer(dim) and dim is not None and not (isinstance(dim, (tuple, list)) and is_integer([*dim, 0][0])):
         raise noted(no_overload(name))
@@ -414,6 +414,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
     if out is not None:
         return into(out, logsumexp, input, dim, keepdim)
     check_tensor("logsumexp", input)
+    check_keepdim("logsumexp", keepdim)
     if input.dtype.category < FLOAT:
         input = cast(input, default.dtype)
     if isinstance(dim, (tuple, list)) and not dim and input.array.ndim:

@@ -195,6 +195,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype |
     check_tensor("nansum", input)
     if input.dtype.category == COMPLEX:
         raise noted(RuntimeError("nansum on CPU does not support complex inputs"))
+    check_keepdim("nansum", keepdim)
     return NANSUM.apply((input, several("nansum", input, dim), keepdim, dtype))
 
 
@@ -386,6 +387,8 @@ def _truth_of(name: str, op: Any, function: Any, input: Any, dim: Any, keepdim: 
             raise noted(RuntimeError(f"{name} only supports bool tensor for result, got: {SCALAR_TYPE[out.dtype]}"))
         return into(out, function, input, dim, keepdim)
     check_tensor(name, input)
+    if type(keepdim) is not bool:
+        check_keepdim(name, keepdim)
     if isinstance(dim, (tuple, list)) and not dim:  # here an empty list means no dimension at all
         return op.apply((input, (), keepdim))
     return op.apply((input, several(name, input, dim), keepdim))

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from livetape._tape.explain import noted
+from livetape._tape.explain import noted, type_name
 from livetape._tape.promotion import promote
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import FLOAT, SCALAR_TYPE, can_cast, dtype, of_numpy
@@ -62,6 +62,20 @@ def unsupported(label: str, array: Any, suffix: str = "_cpu") -> NotImplementedE
 def no_overload(name: str) -> TypeError:
     """Arguments that fit none of a function's signatures; where the call came in, the error is worded (`signatures`)."""
     return TypeError(f"{name}() received an invalid combination of arguments")
+
+
+def check_flags(name: str, *flags: Any) -> None:
+    """Raise a TypeError for one that is no bool; where the call came in, it is worded."""
+    for flag in flags:
+        if type(flag) is not bool:
+            raise noted(TypeError(f"{name}(): a flag must be bool, not {type_name(flag)}"))
+
+
+def check_numbers(name: str, *values: Any) -> None:
+    """The same for one that is neither a real number nor None."""
+    for value in values:
+        if value is not None and not isinstance(value, (int, float, np.integer, np.floating, TensorBase)):
+            raise noted(TypeError(f"{name}(): an argument must be float, not {type_name(value)}"))
 
 
 def check_result(name: str, target: TensorBase, *others: Any) -> None:

@@ -10,7 +10,7 @@ from livetape.kernels import steps
 from livetape.ops.basics import zeros_like
 from livetape.ops.choose import dropped
 from livetape.ops.compare import isfinite
-from livetape.ops.refuse import must_be_tensors
+from livetape.ops.refuse import check_numbers, must_be_tensors
 from livetape.ops.table import elementwise, into, unary
 
 
@@ -95,11 +95,13 @@ def nan_to_num(
     if out is not None:
         return into(out, nan_to_num, input, nan, posinf, neginf)
     must_be_tensors("nan_to_num", input=input)
+    check_numbers("nan_to_num", nan, posinf, neginf)
     return NAN_TO_NUM.apply((input, nan or 0.0, posinf, neginf))
 
 
 def nan_to_num_(self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
     """In-place `nan_to_num`."""
+    check_numbers("nan_to_num_", nan, posinf, neginf)
     return NAN_TO_NUM.inplace(self, nan or 0.0, posinf, neginf)
 
 

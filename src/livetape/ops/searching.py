@@ -11,7 +11,7 @@ from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import BOOL, COMPLEX, SCALAR_TYPE, float32, int32, int64
 from livetape.kernels import selection as kernels
 from livetape.ops.dims import wrap_dim
-from livetape.ops.refuse import no_overload
+from livetape.ops.refuse import check_flags, check_numbers, no_overload
 from livetape.ops.table import into, row
 
 
@@ -217,6 +217,8 @@ def isin(
         return into(out, isin, elements, test_elements, assume_unique=assume_unique, invert=invert)
     if not isinstance(elements, TensorBase) and not isinstance(test_elements, TensorBase):
         raise noted(no_overload("isin"))
+    check_flags("isin", assume_unique, invert)
+    check_numbers("isin", elements, test_elements)
     first, second = [v if isinstance(v, TensorBase) else _number(v) for v in (elements, test_elements)]
     for value in (first, second):
         if value.dtype.category in (COMPLEX, BOOL):

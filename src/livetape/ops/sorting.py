@@ -17,7 +17,7 @@ from livetape.ops.basics import cast
 from livetape.ops.blends import lerp
 from livetape.ops.dims import as_int, is_integer, numpy_names, wrap_dim
 from livetape.ops.reduce import check_tensor
-from livetape.ops.refuse import no_overload
+from livetape.ops.refuse import check_flags, no_overload
 from livetape.ops.rounding import ceil, floor, round
 from livetape.ops.table import into, row
 
@@ -74,6 +74,7 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool | 
     if out is not None:
         return into(out, sort, input, dim, descending, stable=stable)
     axis = _axis("sort", input, dim)
+    check_flags("sort", descending, stable or False)
     if stable is None:
         return tuple.__new__(return_types.sort, SORT.apply((input, axis, bool(descending))))
     return tuple.__new__(return_types.sort, SORT_STABLE.apply((input, axis, bool(descending), bool(stable))))
@@ -89,6 +90,7 @@ def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool
     """
     if out is not None:
         return into(out, argsort, input, dim, descending, stable=stable)
+    check_flags("argsort", descending, stable or False)
     return ARGSORT.apply((input, _axis("argsort", input, dim), bool(descending), bool(stable)))
 
 
@@ -126,6 +128,7 @@ def topk(input: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool =
     check_tensor("topk", input)
     if not is_integer(k):
         raise noted(TypeError(f"topk(): argument 'k' (position 2) must be int, not {type(k).__name__}"))
+    check_flags("topk", largest, sorted)
     k = as_int(k)
     axis = wrap_dim(dim, input.array.ndim, "topk", "dim", 2)
     if not 0 <= k <= (shape_of(input)[axis] if shape_of(input) else 1):
@@ -170,6 +173,7 @@ def _check_quantile(name: str, input: Any, q: Any, interpolation: Any) -> Any:
 
 
 def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
+    check_flags(name, keepdim)
     q = _check_quantile(name, input, q, interpolation)
     ndim = input.array.ndim
     axis = 0 if dim is None else wrap_dim(dim, ndim, name)

@@ -10,6 +10,7 @@ from livetape._tape.explain import noted
 from livetape.dtypes import FLOAT
 from livetape.ops.dims import as_int, is_integer
 from livetape.ops.options import finish, kind_of
+from livetape.ops.refuse import check_flags, check_numbers, no_overload
 
 _NAMES = {
     "float64": "double",
@@ -41,6 +42,7 @@ def _window(
         raise noted(
             TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {type(length).__name__}")
         )
+    check_flags(name, periodic)
     count = as_int(length)
     kind = kind_of(name, dtype)
     if kind.category < FLOAT:
@@ -107,6 +109,9 @@ def hamming_window(
     requires_grad: Any = False,
 ) -> Any:
     """``alpha - beta * cos(2 pi n / N)`` (source: ``torch.hamming_window``)."""
+    if alpha is None or beta is None:
+        raise noted(no_overload("hamming_window"))
+    check_numbers("hamming_window", alpha, beta)
     return _window(
         "hamming_window",
         window_length,
@@ -175,6 +180,9 @@ def kaiser_window(
     requires_grad: Any = False,
 ) -> Any:
     """``i0(beta * sqrt(1 - (2 n / N - 1)**2)) / i0(beta)``, with the Bessel function i0 (source: ``torch.kaiser_window``)."""
+    if beta is None:
+        raise noted(no_overload("kaiser_window"))
+    check_numbers("kaiser_window", beta)
 
     def shape(n: Any, steps: int) -> Any:
         apart = n.astype(np.float64) * (2 / steps) - 1
