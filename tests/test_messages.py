@@ -156,3 +156,41 @@ def test_a_schedulers_optimiser_needs_no_collector() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+TENSORDOT = "contracted dimensions need to match, but first has size 3 in dim {} and second has size 2 in dim 0"
+SIZES = {
+    "torch.tensordot(x, x, 1)": TENSORDOT.format(-1),
+    "torch.tensordot(x, x, ([1], [0]))": TENSORDOT.format(1),
+    "F.bilinear(torch.ones(2), torch.ones(3), torch.ones(1, 2, 2))": (
+        "bilinear(): input2 size does not match weight size: got 3 but expected 2"
+    ),
+    "F.bilinear(torch.ones(3), torch.ones(2), torch.ones(1, 2, 2))": (
+        "bilinear(): input1 size does not match weight size: got 3 but expected 2"
+    ),
+    "F.bilinear(torch.ones(1, 2), torch.ones(2, 2), torch.ones(1, 2, 2))": (
+        "bilinear(): input batch dimensions do not match at dim 0: got 1 and 2"
+    ),
+    "F.bilinear(torch.ones(2), torch.ones(1, 2), torch.ones(1, 2, 2))": (
+        "bilinear(): input dimensions do not match: got 1 and 2"
+    ),
+    "F.bilinear(torch.ones(2), torch.ones(2), torch.ones(1, 2, 2), torch.ones(3))": (
+        "bilinear(): bias size does not match weight size: got 3 but expected 1"
+    ),
+    "F.bilinear(torch.ones(2), ones(f64, 2), torch.ones(1, 2, 2))": (
+        "All tensors must have the same dtype, got input1: float, input2: double, weight: float"
+    ),
+    "F.soft_margin_loss(torch.zeros(3, 1), torch.ones(3))": (
+        "output with shape [3, 1] doesn't match the broadcast shape [3, 3]"
+    ),
+}
+
+
+@pytest.mark.parametrize("expression", SIZES)
+def test_sizes(expression: str) -> None:
+    check(expression, RuntimeError, SIZES[expression])
+
+
+def test_limits_of_integers() -> None:
+    assert repr(torch.iinfo(torch.int64)) == "iinfo(min=-9.22337e+18, max=9.22337e+18, dtype=int64)"
+    assert repr(torch.iinfo(torch.int16)) == "iinfo(min=-32768, max=32767, dtype=int16)"

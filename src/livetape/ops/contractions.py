@@ -34,7 +34,7 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
-    """The dimensions of each tensor that are summed over."""
+    """The dimensions of each tensor that are summed over, as they were given."""
     if isinstance(dims, TensorBase):
         dims = dims.array.item() if dims.array.size == 1 else dims.array.tolist()
     if isinstance(dims, int):
@@ -42,7 +42,7 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
             raise noted(RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}"))
         if dims > min(a.array.ndim, b.array.ndim):
             raise noted(RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"))
-        return list(range(a.array.ndim - dims, a.array.ndim)), list(range(dims))
+        return list(range(-dims, 0)), list(range(dims))
     if not isinstance(dims, (list, tuple)) or len(dims) != 2:
         raise noted(
             RuntimeError(
@@ -53,7 +53,7 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
     left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
     if len(left) != len(right):
         raise noted(RuntimeError("both dimension lists should have same length"))
-    return list(wrap_dims(left, a.array.ndim)), list(wrap_dims(right, b.array.ndim))
+    return left, right
 
 
 def _named(dims: Any, at: int) -> tuple[int, int]:
@@ -87,6 +87,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
                     f"in dim {j}"
                 )
             )
+    left, right = list(wrap_dims(left, a.array.ndim)), list(wrap_dims(right, b.array.ndim))
     keep_a = [i for i in range(a.array.ndim) if i not in left]
     keep_b = [i for i in range(b.array.ndim) if i not in right]
     rows, inner, columns = (

@@ -228,7 +228,11 @@ def soft_margin_loss(
     must_be_tensors("soft_margin_loss", input=input, target=target)
     refuse_gradient("soft_margin_loss", "target", target)
     if shape_of(input) != shape_of(target):
+        size = shape_of(input)
         input, target = broadcast(input, target)
+        if shape_of(input) != size:
+            words = f"output with shape {list(size)} doesn't match the broadcast shape {list(shape_of(input))}"
+            raise noted(RuntimeError(words))
     return SOFT_MARGIN.apply((input, target, how))
 
 

@@ -11,7 +11,8 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import C_NAME, SCALAR_TYPE
 from livetape.ops import shape as shapes
 from livetape.ops.added_products import ADDMM, check_expands
-from livetape.ops.autocasting import plain_in_autocast
+from livetape.ops.autocasting import brought_together, plain_in_autocast
+from livetape.ops.dims import wrap_dim
 from livetape.ops.products import MM, MM_HALF, check_mm, matmul, refused
 from livetape.ops.table import into
 from livetape.thread_modes import casting
@@ -117,9 +118,33 @@ def _linear_of_other_bias(input: Any, turned: Any, bias: Any) -> Any:
     return total
 
 
+def _check_bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> None:
+    """Raise torch's errors for what does not fit together."""
+    named = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if len({value.dtype for value in named.values()}) > 1 and not brought_together(*named.values()):
+        kinds = ", ".join(f"{name}: {C_NAME[value.dtype]}" for name, value in named.items())
+        raise noted(RuntimeError(f"All tensors must have the same dtype, got {kinds}"))
+    (*first, n), (*second, m) = shape_of(input1) or (1,), shape_of(input2) or (1,)
+    if input1.array.ndim != input2.array.ndim:
+        words = f"input dimensions do not match: got {input1.array.ndim} and {input2.array.ndim}"
+        raise noted(RuntimeError(f"bilinear(): {words}"))
+    for i, (p, q) in enumerate(zip(first, second)):
+        if p != q:
+            raise noted(RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {p} and {q}"))
+    out, *wanted = shape_of(weight)[0], shape_of(weight)[1], shape_of(weight)[wrap_dim(2, weight.array.ndim)]
+    for i, (have, want) in enumerate(zip((n, m), wanted)):
+        if have != want:
+            words = f"input{i + 1} size does not match weight size: got {have} but expected {want}"
+            raise noted(RuntimeError(f"bilinear(): {words}"))
+    if bias is not None and shape_of(bias)[0] != out:
+        words = f"bias size does not match weight size: got {shape_of(bias)[0]} but expected {out}"
+        raise noted(RuntimeError(f"bilinear(): {words}"))
+
+
 @plain_in_autocast
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """``x1 @ weight[k] @ x2 + bias[k]`` for each k (source: ``torch.nn.functional.bilinear``)."""
+    _check_bilinear(input1, input2, weight, bias)
     left = matmul(shapes.unsqueeze(input1, -2).unsqueeze(-2), weight)  # [..., out, 1, in2]
     product = matmul(left, shapes.unsqueeze(input2, -2).unsqueeze(-1)).squeeze(-1).squeeze(-1)
     return product if bias is None else product + bias

@@ -36,7 +36,7 @@ def _power(x: Any, y: Any) -> Any:
     return np.power(x, y)
 
 
-_COMPLEX_POWERS = {  # the numbers for which torch has another way
+_COMPLEX_POWERS: dict[Any, Any] = {  # the numbers for which torch has another way
     0.5: np.sqrt,
     1: np.copy,
     2: np.square,

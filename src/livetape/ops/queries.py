@@ -142,7 +142,7 @@ class iinfo(_Limits):
         self.bits, self.max, self.min, self.dtype = int(info.bits), int(info.max), int(info.min), type.name
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
 def get_device(input: Any) -> int:
