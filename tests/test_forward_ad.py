@@ -343,3 +343,13 @@ def test_what_a_jvp_must_not_return(forward: Any, jvp: Any, words: str) -> None:
         dual = fwAD.make_dual(torch.ones(3), torch.ones(3))
         with pytest.raises(RuntimeError, match=words):
             _function(forward, jvp).apply(dual)
+
+
+def test_inference_mode_has_no_tangents() -> None:
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.tensor([2.0, 4.0]), torch.ones(2))
+        with torch.inference_mode():
+            assert fwAD.unpack_dual(dual * 2).tangent is None
+            assert fwAD.unpack_dual(dual).tangent.tolist() == [1.0, 1.0]
+        with torch.no_grad():
+            assert fwAD.unpack_dual(dual * 2).tangent.tolist() == [2.0, 2.0]

@@ -617,3 +617,21 @@ def test_auxiliary_results_are_tensors() -> None:
     ):
         with pytest.raises(RuntimeError, match=r"^Expected tensors, got unsupported type <class 'int'>$"):
             call(lambda t: (t, 3))
+
+
+def test_how_many_values_a_batching_rule_returned() -> None:
+    class Three(torch.autograd.Function):
+        @staticmethod
+        def forward(a: Any) -> Any:
+            return a * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, a: Any) -> Any:
+            return a, 0, 1
+
+    with pytest.raises(RuntimeError, match=r"compatible with the output. Got 3 returns instead$"):
+        torch.vmap(Three.apply)(torch.ones(2, 2))

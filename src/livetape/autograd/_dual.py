@@ -9,7 +9,7 @@ import itertools
 from typing import Any
 
 from livetape import printing
-from livetape._tape.modes import local
+from livetape._tape.modes import is_inferring, local
 from livetape._tape.saved import INPUT, RESULT
 from livetape._tape.tensor import TensorBase, counter_of, node_extras, shape_of, wrap
 from livetape._tape.views import edge_of, geometry, needs_gradient
@@ -128,7 +128,7 @@ class DualLevel:
             else:
                 tangent = None
             given.append(tangent)
-        if not found:
+        if not found or (not self.functional and is_inferring()):  # inference mode has no derivatives of either kind
             return run_below(op, args, kwargs)
         if op.view:
             source = self.entry(args[0])
@@ -233,7 +233,7 @@ class DualLevel:
         """Run a Function; its ``jvp`` gives the tangents of the results."""
         every = (*args, *kwargs.values())
         tangents = [self.tangent(a) if isinstance(a, TensorBase) else None for a in every]
-        if all(t is None for t in tangents):
+        if all(t is None for t in tangents) or (not self.functional and is_inferring()):
             return cls.apply(*args, **kwargs)
         contexts: list[Any] = []
         if cls.setup_context is Function.setup_context:

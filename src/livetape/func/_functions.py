@@ -63,9 +63,10 @@ class FunctionRules:
         level: Any = self
         found = cls.vmap(VmapInfo(self.size, self.randomness), tuple([0 if f else None for f in flags]), *inner)
         if not isinstance(found, tuple) or len(found) != 2:
+            got = f"{len(found)} returns" if isinstance(found, tuple) else f"a {type(found)}"
             raise RuntimeError(
                 "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree "
-                f"structure compatible with the output. Got a {type(found)} instead"
+                f"structure compatible with the output. Got {got} instead"
             )
         output, out_dims = found
         leaves, spec = tree_flatten(output)
