@@ -285,3 +285,11 @@ def test_variable() -> None:
         Variable([1.0])
     with pytest.warns(UserWarning, match="volatile was removed and now has no effect"):
         Variable(x, volatile=True)
+
+
+def test_hessian_by_forward_mode_of_a_leaf() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    found = torch.autograd.functional.hessian(
+        lambda a: (a**3).sum(), x, vectorize=True, outer_jacobian_strategy="forward-mode"
+    )
+    assert found.tolist() == [[6.0, 0.0], [0.0, 12.0]]

@@ -424,7 +424,7 @@ def hessian(
     def slopes(*args: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":  # the inner Jacobian would detach what requires no gradient
             for t in args:
-                t.requires_grad = True
+                t.requires_grad_()
         found = jacobian(single, args, create_graph=True)
         _check_depends(found, "jacobian", strict)
         return found
