@@ -424,7 +424,8 @@ def hessian(
     def slopes(*args: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":  # the inner Jacobian would detach what requires no gradient
             for t in args:
-                t.requires_grad_()
+                if not t.requires_grad:
+                    t.requires_grad = True
         found = jacobian(single, args, create_graph=True)
         _check_depends(found, "jacobian", strict)
         return found
