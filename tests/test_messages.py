@@ -194,3 +194,14 @@ def test_sizes(expression: str) -> None:
 def test_limits_of_integers() -> None:
     assert repr(torch.iinfo(torch.int64)) == "iinfo(min=-9.22337e+18, max=9.22337e+18, dtype=int64)"
     assert repr(torch.iinfo(torch.int16)) == "iinfo(min=-32768, max=32767, dtype=int16)"
+
+
+@pytest.mark.parametrize(
+    "name", ["floor_divide_", "remainder_", "fmod_", "copysign_", "xlogy_", "__ifloordiv__", "__imod__"]
+)
+def test_complex_numbers_do_not_fit_in_place(name: str) -> None:
+    for other in (torch.tensor([1j, 2]), 1j):
+        for kind, word in ((torch.int64, "Long"), (torch.float32, "Float"), (torch.bool, "Bool")):
+            with pytest.raises(RuntimeError) as info:
+                getattr(torch.ones(2, dtype=kind), name)(other)
+            assert str(info.value) == (f"result type ComplexFloat can't be cast to the desired output type {word}")

@@ -15,7 +15,15 @@ from livetape._tape.promotion import promote
 from livetape._tape.record import TO_BOOL, TO_FLOAT, Op
 from livetape._tape.saved import INPUT, RESULT
 from livetape._tape.tensor import NDARRAY, Edge, Node, TensorBase, counter_of, shape_of, wrap
-from livetape._tape.views import check_apart, check_inplace, check_rebase, edge_of, primitives, refresh_view
+from livetape._tape.views import (
+    check_apart,
+    check_inplace,
+    check_out_shape,
+    check_rebase,
+    edge_of,
+    primitives,
+    refresh_view,
+)
 from livetape.dtypes import FLOAT, INTEGER, boolean, default, dtype, of_numpy
 
 SCALAR: Final[Any] = sizes.SCALAR
@@ -353,6 +361,8 @@ class Elementwise(Op):
             if isinstance(t, TensorBase):
                 check_apart(target, t)
         kind = self.common_dtype(values)
+        if kind.category > FLOAT and target.dtype.category <= FLOAT and self.promotes != TO_BOOL:
+            check_out_shape(target, target.array, kind)  # comes before what a kernel says of complex numbers
         arrays = self.prepared(values, kind)
         out: Any
         if self.exact and kind.itemsize == 2 and kind.category == FLOAT and is_number(values[1]):

@@ -124,7 +124,7 @@ def _assigned(part: Any, value: Any) -> None:
     """Copy a tensor or a number into a view of the parts."""
     if not isinstance(value, (TensorBase, Number)):
         raise noted(TypeError(f"can't assign a {type(value).__name__} to a {part.type()}"))
-    if not isinstance(value, TensorBase) and getattr(value, "imag", 0):
+    if not isinstance(value, TensorBase) and getattr(value, "imag", False):
         name = C_NAME[part.dtype]
         raise noted(RuntimeError(f"value cannot be converted to type {name} without overflow"))
     part.copy_(value)
