@@ -38,7 +38,7 @@ class Boundary:
         self._explain = explain
         self._module, self._name = module, name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             return self.__wrapped__(*args, **kwargs)
         except Exception as error:

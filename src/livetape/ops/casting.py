@@ -85,7 +85,7 @@ def _converted(input: Any, kind: dtype) -> Any:
 
 
 def _method(kind: dtype, name: str) -> Any:
-    def convert(input: Any, memory_format: Any = None) -> Any:
+    def convert(input: Any, *, memory_format: Any = None) -> Any:
         return _converted(input, kind)
 
     convert.__name__ = convert.__qualname__ = name
