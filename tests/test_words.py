@@ -75,3 +75,9 @@ def test_requires_grad_of_results_is_not_set() -> None:
     with pytest.raises(RuntimeError, match="requires_grad must be a bool"):
         del y.requires_grad
     assert y.requires_grad_() is y
+
+
+def test_einsum_of_three_to_a_number() -> None:
+    t = torch.tensor([1.0, 2.0, 3.0])
+    assert torch.einsum("i,i,i->", t, t, t).item() == 36.0
+    assert torch.einsum("i,i->", t, t).item() == 14.0

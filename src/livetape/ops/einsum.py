@@ -176,7 +176,7 @@ def _pair(a: _Operand, b: _Operand, kept: list[Any], sizes: dict[Any, int]) -> _
         other = b if x is a else a
         drop = [i for i, l in enumerate(x.labels) if shape_of(x.tensor)[i] == 1 and l in other.labels]
         if drop and not (x is b and any(a.labels.count(b.labels[i]) == 0 for i in drop)):
-            x.tensor = shapes.reshape(x.tensor, *[n for i, n in enumerate(shape_of(x.tensor)) if i not in drop])
+            x.tensor = shapes.reshape(x.tensor, [n for i, n in enumerate(shape_of(x.tensor)) if i not in drop])
             x.labels = [l for i, l in enumerate(x.labels) if i not in drop]
     both = [l for l in a.labels if l in b.labels]
     batch = [l for l in both if l in kept]
@@ -198,13 +198,13 @@ def _pair(a: _Operand, b: _Operand, kept: list[Any], sizes: dict[Any, int]) -> _
     left = shapes.reshape(_permuted(a, [*batch, *rows, *inner]), n, m, k)
     right = shapes.reshape(_permuted(b, [*batch, *inner, *columns]), n, k, p)
     product = products.bmm(left, right)
-    return _Operand(shapes.view(product, *[{**size_b, **size_a}[l] for l in out]), out)
+    return _Operand(shapes.view(product, [{**size_b, **size_a}[l] for l in out]), out)
 
 
 def _permuted(operand: _Operand, order: list[Any]) -> Any:
     if operand.labels == order:
         return operand.tensor
-    return shapes.permute(operand.tensor, *[operand.labels.index(l) for l in order])
+    return shapes.permute(operand.tensor, [operand.labels.index(l) for l in order])
 
 
 def _arranged(operand: _Operand, order: list[Any]) -> Any:
@@ -214,7 +214,7 @@ def _arranged(operand: _Operand, order: list[Any]) -> Any:
     if len(present) == len(order):
         return tensor
     sizes = dict(zip(operand.labels, shape_of(operand.tensor)))
-    return shapes.reshape(tensor, *[sizes.get(l, 1) for l in order])
+    return shapes.reshape(tensor, [sizes.get(l, 1) for l in order])
 
 
 def _path(operands: list[_Operand], out: list[Any], sizes: dict[Any, int]) -> list[tuple[int, ...]]:
