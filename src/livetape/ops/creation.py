@@ -12,12 +12,6 @@ from livetape.ops import options
 from livetape.ops.dims import as_int, is_integer
 from livetape.ops.options import finish, kind_of, kind_or_out, need_tensor, number_of, scalar_array, sizes
 
-OPTIONS = (
-    "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = "
-    "False, "
-    "bool requires_grad = False)"
-)
-
 
 # ---------------------------------------------------------------- filled
 def zeros(
