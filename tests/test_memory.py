@@ -427,3 +427,59 @@ def test_after_an_error_in_a_pack_hook(watch: Watched) -> None:
     failing(run)
     assert watch.alive == 0
     x.exp().backward()
+
+
+def _refusals() -> list[Callable[[Any], Any]]:
+    w = torch.ones(3, requires_grad=True)
+    return [
+        lambda x: torch.mm(x, torch.ones(9, 9)),
+        lambda x: torch.addmm(x, x, torch.ones(9, 9)),
+        lambda x: torch.bmm(x, x),
+        lambda x: x @ torch.ones(9),
+        lambda x: torch.nn.functional.linear(x, torch.ones(9, 9)),
+        lambda x: torch.mm(x, torch.ones(4, 4, dtype=torch.float64)),
+        lambda x: x + torch.ones(9),
+        lambda x: x.add_(torch.ones(3, 4, 4)),
+        lambda x: x.view(3, 3),
+        lambda x: x.reshape(-1, 7),
+        lambda x: torch.cat([x, torch.ones(2, 2)]),
+        lambda x: torch.stack([x, torch.ones(2, 2)]),
+        lambda x: x[9],
+        lambda x: x[torch.tensor([9])],
+        lambda x: x.sum("a"),
+        lambda x: torch.exp(x, x, x),
+        lambda x: x.squeeze("a"),
+        lambda x: torch.autograd.grad(x.sum(), w),
+        lambda x: torch.autograd.grad(torch.ones(1), x),
+        lambda x: x.backward(),
+        lambda x: x.sum().backward(torch.ones(3)),
+        lambda x: torch.zeros(2, layout=torch.sparse_coo).add(x),
+        lambda x: torch.nn.functional.cross_entropy(x, torch.tensor([99, 0, 0, 0])),
+        lambda x: torch.nn.functional.conv2d(x, x),
+        lambda x: torch.nn.functional.layer_norm(x, (7,)),
+        lambda x: x.to("cuda"),
+        lambda x: x.to("meta"),
+        lambda x: x.item(),
+        lambda x: x.numpy(),
+        lambda x: torch.vmap(lambda row: row.item())(x),
+        lambda x: torch.utils.data.TensorDataset(x, torch.ones(1)),
+        lambda x: torch.linalg.cholesky(-x @ x.T - 1),
+    ]
+
+
+@pytest.mark.parametrize("number", range(len(_refusals())))
+def test_a_refused_call_keeps_nothing_alive(number: int) -> None:
+    call = _refusals()[number]
+
+    def run() -> Any:
+        x = torch.ones(4, 4, requires_grad=True).exp()
+        with pytest.raises(Exception):  # noqa: B017
+            call(x)
+        return weakref.ref(x)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert run()() is None
+    finally:
+        gc.enable()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import with_note
 from livetape._tape.tensor import from_array
 from livetape.nn.parameter import Parameter
 from livetape.storage import TypedStorage
@@ -32,12 +33,11 @@ def _window(storage: Any, kind: Any, offset: Any, size: Any, stride: Any) -> Any
         return np.empty(size, kind.np)
     last = offset + sum((count - 1) * step for count, step in zip(size, stride))
     if last >= storage.nbytes() // kind.itemsize:
-        error = RuntimeError("Trying to resize storage that is not resizable")
-        error.add_note(
+        raise with_note(
+            RuntimeError("Trying to resize storage that is not resizable"),
             f"A tensor of size {list(size)}, stride {list(stride)} and offset {offset} does not fit into the "
-            f"{storage.nbytes()} bytes that the file has for it."
+            f"{storage.nbytes()} bytes that the file has for it.",
         )
-        raise error
     return np.ndarray(
         size, kind.np, storage.untyped().memory, offset * kind.itemsize, tuple(step * kind.itemsize for step in stride)
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from livetape._tape.explain import with_note
+
 _TYPES = (
     "cpu",
     "cuda",
@@ -157,12 +159,13 @@ def require_cpu(where: Any, name: str = "to") -> None:
         return
     if kind in ("cuda", "xpu"):
         raise AssertionError(f"Torch not compiled with {kind.upper()} enabled")
-    error = NotImplementedError(
-        f"Could not run 'aten::empty.memory_format' with arguments from the "
-        f"'{kind.upper() if kind != 'meta' else 'Meta'}' backend."
+    raise with_note(
+        NotImplementedError(
+            f"Could not run 'aten::empty.memory_format' with arguments from the "
+            f"'{kind.upper() if kind != 'meta' else 'Meta'}' backend."
+        ),
+        "livetape: tensors live on the CPU; use device='cpu', or leave the argument out.",
     )
-    error.add_note("livetape: tensors live on the CPU; use device='cpu', or leave the argument out.")
-    raise error
 
 
 def set_default_device(where: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from livetape._tape.backward import run_backward
-from livetape._tape.explain import noted
+from livetape._tape.explain import noted, with_note
 from livetape._tape.lines import cut_of
 from livetape._tape.modes import local
 from livetape._tape.tensor import Edge, TensorBase, shape_of, wrap
@@ -98,17 +98,17 @@ def _roots(tensors: tuple[Any, ...]) -> list[Any]:
     for i, tensor in enumerate(tensors):
         edge = edge_of(tensor)
         if edge is None:
-            error = RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
             cut = cut_of(tensor)
             if cut is not None:
-                error.add_note(f"livetape: it had a history, which was cut {cut[0]} at {cut[1]}.")
+                why = f"livetape: it had a history, which was cut {cut[0]} at {cut[1]}."
             else:
-                error.add_note(
+                why = (
                     "livetape: nothing on the way to this tensor requires a gradient: set requires_grad=True on the "
                     "tensors you want gradients of, and check for detach(), item() and no_grad() on the way. "
                     "livetape.inspect.explain_grad(parameter, loss) helps, most of all with record_lines(True) before."
                 )
-            raise error
+            words = f"element {i} of tensors does not require grad and does not have a grad_fn"
+            raise with_note(RuntimeError(words), why)
         edges.append(edge)
     return edges
 
@@ -263,12 +263,13 @@ def grad(
     for i, value in enumerate(found):
         if value is None:
             if not allow:
-                error = RuntimeError(
-                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
-                    "allow_unused=True if this is the desired behavior."
+                raise with_note(
+                    RuntimeError(
+                        f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                        "allow_unused=True if this is the desired behavior."
+                    ),
+                    f"livetape: livetape.inspect.explain_grad(inputs[{i}], outputs) says why.",
                 )
-                error.add_note(f"livetape: livetape.inspect.explain_grad(inputs[{i}], outputs) says why.")
-                raise error
     return tuple(_materialized(found, ins, create_graph) if materialize_grads else found)
 
 

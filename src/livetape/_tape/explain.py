@@ -85,6 +85,19 @@ def note_call(error: BaseException, name: str, values: Any) -> None:
     error.add_note(_call_note(name, [_shown(value) for value in values], frame))
 
 
+def with_note(error: E, text: str) -> E:
+    """An error about to be raised, with a note. (A frame that raises what it has in a variable keeps it alive.)"""
+    error.add_note(text)
+    return error
+
+
+def refused(message: str, name: str, *tensors: TensorBase) -> RuntimeError:
+    """Torch's error, with a note on the call."""
+    error = RuntimeError(message)
+    note_call(error, name, tensors)
+    return error
+
+
 def noted(error: E) -> E:
     """An error about to be raised, with a note on the function of livetape that the program called.
 
@@ -166,9 +179,8 @@ def check_expands(name: str, target: TensorBase, other: TensorBase) -> None:
             raise binary_error(name, target, other)
         out.append(q if p == 1 else p)
     if out != list(left):
-        error = RuntimeError(f"output with shape {list(left)} doesn't match the broadcast shape {out}")
-        note_call(error, name + "_", (target, other))
-        raise error
+        words = f"output with shape {list(left)} doesn't match the broadcast shape {out}"
+        raise refused(words, name + "_", target, other)
 
 
 def _changed(description: str, found: int, expected: int) -> RuntimeError:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from livetape._tape.explain import with_note
 from livetape.func._text import indented
 from livetape.ops.basics import detach
 from livetape.ops.casting import NO_STORAGE as DATA
@@ -42,9 +43,8 @@ def dynamic_error(name: str) -> str:
 
 def _refusing(name: str, text: str) -> Any:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
-        error = RuntimeError(text)
-        error.add_note("livetape: inside vmap a tensor stands for a whole batch; one Python value cannot.")
-        raise error
+        hint = "livetape: inside vmap a tensor stands for a whole batch; one Python value cannot."
+        raise with_note(RuntimeError(text), hint)
 
     refuse.__name__ = name
     return refuse

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error, noted, type_name
+from livetape._tape.explain import argument_error, noted, refused, type_name
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import C_NAME, SCALAR_TYPE
 from livetape.ops import shape as shapes
 from livetape.ops.added_products import ADDMM, check_expands
 from livetape.ops.autocasting import brought_together, plain_in_autocast
 from livetape.ops.dims import wrap_dim
-from livetape.ops.products import MM, MM_HALF, check_mm, matmul, refused
+from livetape.ops.products import MM, MM_HALF, check_mm, matmul
 from livetape.ops.table import into
 from livetape.thread_modes import casting
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import noted
+from livetape._tape.explain import noted, with_note
 from livetape._tape.modes import is_recording
 from livetape._tape.tensor import TensorBase, counter_of, wrap
 from livetape._tape.views import check_distinct, needs_gradient
@@ -135,9 +135,8 @@ def require_gradient(name: str, made: Any, requires_grad: Any) -> None:
 def _check_layout(name: str, layout: Any) -> None:
     if not isinstance(layout, layout_type):
         raise noted(TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}"))
-    error = NotImplementedError(f"{name}(): layout {layout!r} is not supported")
-    error.add_note("livetape: tensors are dense; use layout=torch.strided, or leave the argument out.")
-    raise error
+    hint = "livetape: tensors are dense; use layout=torch.strided, or leave the argument out."
+    raise with_note(NotImplementedError(f"{name}(): layout {layout!r} is not supported"), hint)
 
 
 def check_pinned(name: str, pin_memory: Any) -> None:

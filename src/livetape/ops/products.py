@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from livetape._tape.explain import argument_error, note_call, noted
+from livetape._tape.explain import argument_error, noted, refused, with_note
 from livetape._tape.tensor import TensorBase, shape_of
 from livetape.dtypes import C_NAME, SCALAR_TYPE, boolean
 from livetape.kernels import small
@@ -68,27 +68,19 @@ MM_HALF = row(
 )
 
 
-def refused(message: str, name: str, *tensors: Any) -> RuntimeError:
-    """Torch's error, with a note on the call."""
-    error = RuntimeError(message)
-    note_call(error, name, tensors)
-    return error
-
-
 def check_mm(x: Any, y: Any, name: str = "mm") -> None:
     (n, k), (m, p) = shape_of(x), shape_of(y)
     if k != m:
-        error = refused(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {m}x{p})", name, x, y)
-        error.add_note(f"livetape: the last dimension of the first ({k}) must equal the first of the second ({m}).")
-        raise error
+        words = f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {m}x{p})"
+        hint = f"livetape: the last dimension of the first ({k}) must equal the first of the second ({m})."
+        raise with_note(refused(words, name, x, y), hint)
 
 
 def same_dtype(x: Any, y: Any) -> None:
     if x.dtype is not y.dtype and not brought_together(x, y):
         words = f"expected m1 and m2 to have the same dtype, but got: {C_NAME[x.dtype]} != {C_NAME[y.dtype]}"
-        error = refused(words, "mm", x, y)
-        error.add_note("livetape: bring both to one dtype, for example with .float() or .to(other.dtype).")
-        raise error
+        hint = "livetape: bring both to one dtype, for example with .float() or .to(other.dtype)."
+        raise with_note(refused(words, "mm", x, y), hint)
 
 
 def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Generic, Iterable, TypeVar  # noqa: UP035 - this one: its place among the base classes is known
 
 from livetape import ops
+from livetape._tape.explain import with_note
 from livetape.random import Generator, default_generator
 
 __all__ = [
@@ -63,9 +64,8 @@ class TensorDataset(Dataset[tuple[Any, ...]]):
 
     def __init__(self, *tensors: Any) -> None:
         if any(tensor.size(0) != tensors[0].size(0) for tensor in tensors):
-            error = AssertionError("Size mismatch between tensors")
-            error.add_note("The first dimensions are " + ", ".join(str(tensor.size(0)) for tensor in tensors) + ".")
-            raise error
+            sizes = ", ".join(str(tensor.size(0)) for tensor in tensors)
+            raise with_note(AssertionError("Size mismatch between tensors"), f"The first dimensions are {sizes}.")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Any, ...]:
@@ -251,9 +251,10 @@ def random_split(
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _counts(len(dataset), lengths)
     if sum(lengths) != len(dataset):
-        error = ValueError("Sum of input lengths does not equal the length of the input dataset!")
-        error.add_note(f"The lengths add up to {sum(lengths)}, the dataset has {len(dataset)} samples.")
-        raise error
+        raise with_note(
+            ValueError("Sum of input lengths does not equal the length of the input dataset!"),
+            f"The lengths add up to {sum(lengths)}, the dataset has {len(dataset)} samples.",
+        )
     order = ops.randperm(sum(lengths), generator=generator).tolist()
     stops: list[Any] = list(itertools.accumulate(lengths))
     return [Subset(dataset, order[stop - length : stop]) for stop, length in zip(stops, lengths)]
