@@ -66,6 +66,11 @@ class Tensor(Methods):
     __array_priority__ = 1000
     __getstate__ = object.__getstate__  # not the compiled base's, which would give the tape's view of the tensor
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__new__" in vars(cls) and "__init__" not in vars(cls):  # what it makes is not to be filled once more
+            cls.__init__ = _made_already  # type: ignore[method-assign]
+
     # ------------------------------------------------------------ what it is
     @property
     def requires_grad(self) -> bool:
@@ -641,6 +646,10 @@ def rebuild_tensor(cls: Any, array: Any, dtype: str, requires_grad: bool, state:
     if state:
         twin.__dict__.update(state)
     return twin
+
+
+def _made_already(tensor: Any, *args: Any, **kwargs: Any) -> None:
+    """``__init__`` of subclasses that do all in ``__new__``."""
 
 
 def _fill_legacy(tensor: Any, args: tuple[Any, ...]) -> None:
