@@ -69,7 +69,7 @@ class Tensor(Methods):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__new__" in vars(cls) and "__init__" not in vars(cls):  # what it makes is not to be filled once more
-            cls.__init__ = _made_already  # type: ignore[method-assign]
+            cls.__init__ = _made_already  # type: ignore[assignment]
 
     # ------------------------------------------------------------ what it is
     @property
