@@ -22,6 +22,9 @@ ROOT = Path(__file__).parent.parent / "src" / "livetape"
 SHARED = """adaptive_avg_pool1d affine_grid avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc
 conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink linear one_hot pairwise_distance pdist
 pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_ sigmoid softplus tanh threshold_""".split()
+# torch.nn.functional.x alone, and yet written in C++ in torch
+BUILT_IN = """avg_pool2d avg_pool3d elu_ gelu hardtanh_ leaky_relu_ logsigmoid native_channel_shuffle
+scaled_dot_product_attention softshrink""".split()
 # torch.nn.functional's functions that are composed of others, by module of livetape.nn
 COMPOSED = {
     "_attention": ["multi_head_attention_forward", "scaled_dot_product_attention"],
@@ -187,7 +190,7 @@ def main() -> None:
             *listed({*shared, *functional, *(name for names in COMPOSED.values() for name in names)}),
             "",
             "# What torch's own code in Python defines answers a wrong call in Python's words.",
-            *enumerated("_BUILT_IN", shared),
+            *enumerated("_BUILT_IN", {*shared, *BUILT_IN}),
             'publish(globals(), _BUILT_IN, "livetape.nn.functional")',
             "",
             "",
