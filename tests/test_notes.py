@@ -70,9 +70,9 @@ def test_every_error_of_an_operation_is_noted(path):
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Raise)
         and isinstance(node.exc, ast.Call)
-        and not (isinstance(node.exc.func, ast.Name) and node.exc.func.id in {"noted", *UNNOTED})
+        and not (isinstance(node.exc.func, ast.Name) and node.exc.func.id in {"noted", "with_note", *UNNOTED})
     ]
-    assert not bare, "\n".join(["write raise noted(...):", *bare])
+    assert not bare, "\n".join(["write raise noted(...), or with_note(...):", *bare])
 
 
 # ---------------------------------------------------------------- calls that Python itself refuses

@@ -104,6 +104,9 @@ def test_second_order_gradient_is_the_numeric_one(sample: Sample) -> None:
     assert gradgradcheck(call, tuple(inputs))
 
 
+UP_TO_SIGN = {"lobpcg"}  # eigenvectors, found from random numbers that differ between the two
+
+
 @pytest.mark.parametrize("sample", SAMPLES, ids=names(SAMPLES))
 def test_single_precision_is_close_to_double(sample: Sample) -> None:
     fn = function_of(sample)
@@ -127,7 +130,10 @@ def test_single_precision_is_close_to_double(sample: Sample) -> None:
                 isinstance(a, torch.dtype) for a in sample.args
             ):
                 assert n.dtype in (torch.float32, torch.complex64)
-                np.testing.assert_allclose(n.numpy(), w.numpy(), rtol=2e-3, atol=2e-4)
+                found, expected = n.numpy(), w.numpy()
+                if sample.key in UP_TO_SIGN:
+                    found, expected = np.abs(found), np.abs(expected)
+                np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-4)
 
 
 def _inplace_name(sample: Sample) -> str:
