@@ -133,7 +133,7 @@ SAMPLES: list[Sample] = [
     Sample("linalg_svd", "norm", (_square(3, 2), "nuc")),
     *[Sample("linalg_eigh", "linalg.eigvalsh", (a,), grad=False) for a in _POSITIVE],
     Sample("repeated_limit", "linalg.eigvalsh", (np.diag([2.0, 2.0, 3.0]),), grad=False),  # met in gradients alone
-    Sample("lobpcg", "lobpcg", (_n(7, 7), 1), {"tol": 1e-9}, grad=False, gradgrad=False),
+    Sample("lobpcg", "lobpcg", (_positive(7, 7), 1), {"tol": 1e-9}, grad=False, gradgrad=False),
     *[
         Sample("linalg_eig", "linalg.eigvals", (_diagonal_heavy(*s, make=m),))
         for s, m in (((3, 3), _n), ((2, 2, 2), _n), ((3, 3), _c))

@@ -10,6 +10,7 @@ import numpy as np
 
 from livetape._tape.explain import noted
 from livetape._tape.tensor import shape_of
+from livetape._tape.views import needs_gradient
 from livetape.dtypes import SCALAR_TYPE, float32, float64
 from livetape.kernels import lobpcg as kernels
 from livetape.ops.matrices import (
@@ -165,9 +166,9 @@ def lobpcg(
 
         return report
 
-    return tuple(
-        LOBPCG.apply(((A + mT(A)) / 2, B, X, iK, k, niter, tol, largest, None if tracker is None else reporter))
-    )
+    if needs_gradient(A) or (B is not None and needs_gradient(B)):
+        A = (A + mT(A)) / 2  # so that its gradient is symmetric
+    return tuple(LOBPCG.apply((A, B, X, iK, k, niter, tol, largest, None if tracker is None else reporter)))
 
 
 FUNCTIONS = ["lobpcg"]
