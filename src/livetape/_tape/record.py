@@ -326,6 +326,10 @@ class Op:
                 return plan.only(values[plan.index])
             if plan.kind == RESULT:
                 return plan.only(result.array)
+            if plan.kind == SIZE:
+                sized = values[plan.index]
+                if isinstance(sized, TensorBase):
+                    return plan.only(shape_of(sized))
         found: list[Any] = [None] * plan.total
         for position in plan.positions:
             found[position] = self.saved_value(self.saved[position], values, result)
