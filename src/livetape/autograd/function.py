@@ -211,9 +211,9 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` and append a node whose derivative is ``backward``."""
-        if local.levels and cls.setup_context is Function.setup_context:
-            raise RuntimeError(_NEEDS_SETUP)
         divided = cls.setup_context is not Function.setup_context
+        if local.levels and not divided:
+            raise RuntimeError(_NEEDS_SETUP)
         if divided:
             args, kwargs = _with_defaults(cls.forward, args, kwargs), {}
         elif kwargs:

@@ -50,9 +50,8 @@ def _batch_norm(op: Any, values: Any, flags: Any, size: int) -> Any:
     if training and mean is not None:  # what the kernel has updated may be a copy
         for kept, running in zip(values[3:5], (mean, var)):
             if not np.shares_memory(kept.array, running.array):
-                kept.array[...] = running.array.reshape(-1, *kept.array.shape)[
-                    0
-                ]  # all the same where there are several
+                # all the same where there are several
+                kept.array[...] = running.array.reshape(-1, *kept.array.shape)[0]
     return _from_channels(found, size), *[_by_sample(s, size) for s in saved]
 
 

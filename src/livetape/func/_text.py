@@ -67,9 +67,7 @@ def _outermost(tensor: Any) -> Any:
         return tensor
     plain: Any = wrap(tensor.array, tensor.dtype, tensor._size)
     edge = edge_of(tensor)
-    while (
-        isinstance(edge, Node) and edge._op is ALIAS and edge._sequence > first.start
-    ):  # a level's input, which is an alias
+    while isinstance(edge, Node) and edge._op is ALIAS and edge._sequence > first.start:  # a level's input
         edge = edge._edges[0]
     if isinstance(edge, TensorBase):
         plain.recorded = id(edge) not in first.leaves

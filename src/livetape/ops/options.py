@@ -136,7 +136,7 @@ def _check_layout(name: str, layout: Any) -> None:
     if not isinstance(layout, layout_type):
         raise noted(TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}"))
     hint = "livetape: tensors are dense; use layout=torch.strided, or leave the argument out."
-    raise with_note(NotImplementedError(f"{name}(): layout {layout!r} is not supported"), hint)
+    raise with_note(noted(NotImplementedError(f"{name}(): layout {layout!r} is not supported")), hint)
 
 
 def check_pinned(name: str, pin_memory: Any) -> None:

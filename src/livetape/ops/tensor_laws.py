@@ -11,7 +11,7 @@ from livetape._tape.modes import state
 from livetape._tape.tensor import TensorBase, shape_of, wrap
 from livetape.dtypes import SCALAR_TYPE, int64
 from livetape.kernels import sampling as draw
-from livetape.ops.basics import zeros_like
+from livetape.ops.basics import zeros, zeros_like
 from livetape.ops.dims import as_int
 from livetape.ops.options import finish, kind_or_out, need_tensor, sizes
 from livetape.ops.refuse import no_overload
@@ -79,39 +79,31 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- normal with tensors
-def _zero_of(grad: Any, size: Any) -> Any:
-    return wrap(np.zeros(size, grad.array.dtype), grad.dtype, None)
-
-
 NORMAL_MEAN = row(
     "normal",
-    lambda mean, std, bits: _normal_around(bits, mean, std),
+    lambda mean, std, bits: draw.normal_around(bits, mean, std),
     tensors="mean",
     node="NormalBackward1",
     key="normal.mean",
-    mean=lambda grad, mean_size: _zero_of(grad, mean_size),
+    mean=lambda grad, mean_size: zeros(mean_size, grad.dtype),
 )
 NORMAL_STD = row(
     "normal",
-    lambda mean, std, bits: _normal_around(bits, mean, std),
+    lambda mean, std, bits: draw.normal_around(bits, mean, std),
     tensors="std",
     node="NormalBackward2",
     key="normal.std",
-    std=lambda grad, std_size: _zero_of(grad, std_size),
+    std=lambda grad, std_size: zeros(std_size, grad.dtype),
 )
 NORMAL_BOTH = row(
     "normal",
-    lambda mean, std, bits: _normal_around(bits, mean, std),
+    lambda mean, std, bits: draw.normal_around(bits, mean, std),
     tensors="mean std",
     node="NormalBackward3",
     key="normal.both",
-    mean=lambda grad, mean_size: _zero_of(grad, mean_size),
-    std=lambda grad, std_size: _zero_of(grad, std_size),
+    mean=lambda grad, mean_size: zeros(mean_size, grad.dtype),
+    std=lambda grad, std_size: zeros(std_size, grad.dtype),
 )
-
-
-def _normal_around(bits: Any, mean: Any, std: Any) -> Any:
-    return draw.normal_around(bits, mean, std)
 
 
 def normal(
