@@ -12,7 +12,7 @@ from livetape._tape.tensor import TensorBase
 from livetape.dtypes import FLOAT, INTEGER, SCALAR_TYPE, dtype
 from livetape.kernels import pairs
 from livetape.ops.refuse import CXX_NAME, does_not_fit, must_be_tensors, no_overload
-from livetape.ops.table import elementwise, into
+from livetape.ops.table import elementwise, into, named
 
 # ---------------------------------------------------------------- in between
 LERP_NUMBER = elementwise(
@@ -137,13 +137,7 @@ def _fused(name: str, op: Any, doc: str) -> Any:
     def inplace(self: Any, tensor1: Any, tensor2: Any, *last: Any, value: Any = 1) -> Any:
         return op.inplace(*arranged(name + "_", (self, tensor1, tensor2, *last), value))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc}\n\nSource: ``torch.{name}``."
-    function.row = op  # type: ignore[attr-defined]
-    inplace.__name__ = inplace.__qualname__ = name + "_"
-    inplace.__doc__ = f"In-place `{name}`."
-    function.inplace = inplace  # type: ignore[attr-defined]
-    return function
+    return named(function, inplace, op, doc, name)
 
 
 addcmul = _fused("addcmul", ADDCMUL, "input + value * tensor1 * tensor2.")

@@ -22,7 +22,7 @@ from livetape.ops.refuse import (
     not_a_tensor,
     unsupported,
 )
-from livetape.ops.table import elementwise, into
+from livetape.ops.table import elementwise, into, named
 
 _LN2 = math.log(2)
 
@@ -64,13 +64,7 @@ def _pair(
         check_result(name, self, other)
         return change(self, other)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc}\n\nSource: ``torch.{name}``."
-    function.row = op  # type: ignore[attr-defined]
-    inplace.__name__ = inplace.__qualname__ = name + "_"
-    inplace.__doc__ = f"In-place `{name}`."
-    function.inplace = inplace  # type: ignore[attr-defined]
-    return function
+    return named(function, inplace, op, doc, name)
 
 
 # ---------------------------------------------------------------- angles and lengths

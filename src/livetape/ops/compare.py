@@ -12,19 +12,7 @@ from livetape._tape.tensor import TensorBase
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE
 from livetape.ops.basics import zeros_like
 from livetape.ops.refuse import check_flags, check_result, must_be_tensors, no_overload, unsupported
-from livetape.ops.table import binary, elementwise, into, unary
-
-
-def _named(function: Any, inplace: Any, name: str, doc: str, row: Any) -> Any:
-    """A public function that carries its row and its in-place variant."""
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc}\n\nSource: ``torch.{name}``."
-    function.row = row
-    if inplace is not None:
-        inplace.__name__ = inplace.__qualname__ = name + "_"
-        inplace.__doc__ = f"In-place `{name}`."
-        function.inplace = inplace
-    return function
+from livetape.ops.table import binary, elementwise, into, named, unary
 
 
 # ---------------------------------------------------------------- comparisons
@@ -59,7 +47,7 @@ def _comparison(name: str, kernel: Any, doc: str, ordered: bool) -> Any:
         except TypeError:
             raise noted(no_overload(name + "_")) from None
 
-    return _named(function, inplace, name, doc, op)
+    return named(function, inplace, op, doc, name)
 
 
 def _is_complex(value: Any) -> bool:
@@ -116,7 +104,7 @@ def _on_bits(name: str, kernel: Any, doc: str, label: str) -> Any:
         except TypeError as error:
             raise noted(_unsupported(name + "_", label, error, (self, other))) from None
 
-    return _named(function, inplace, name, doc, plain.row)
+    return named(function, inplace, plain.row, doc, name)
 
 
 def _shift(ufunc: Any, label: str) -> Any:
@@ -168,7 +156,7 @@ def _logical(name: str, kernel: Any, doc: str) -> Any:
         must_be_tensors(name + "_", input=self, other=other)
         return change(self, other)
 
-    return _named(function, inplace, name, doc, op)
+    return named(function, inplace, op, doc, name)
 
 
 logical_and = _logical("logical_and", np.logical_and, "Whether both are not zero.")
@@ -187,7 +175,7 @@ def _test(name: str, kernel: Any, doc: str, out: bool = False) -> Any:
     def function(input: Any) -> Any:
         return call(input)
 
-    return _named(function, None, name, doc, made.row)
+    return named(function, None, made.row, doc, name)
 
 
 def _signed_infinity(name: str, ufunc: Any) -> Any:

@@ -195,7 +195,7 @@ def unary(
     def inplace(self: Any) -> Any:
         return change(self)
 
-    return _named(function, inplace, op, doc)
+    return named(function, inplace, op, doc)
 
 
 def binary(
@@ -231,16 +231,19 @@ def binary(
     def inplace(self: Any, other: Any) -> Any:
         return change(self, other)
 
-    return _named(function, inplace, op, doc)
+    return named(function, inplace, op, doc)
 
 
-def _named(function: Any, inplace: Any, op: Op, doc: str) -> Any:
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = f"{doc}\n\nSource: ``torch.{op.name}``."
+def named(function: Any, inplace: Any, op: Op, doc: str, name: str | None = None) -> Any:
+    """A public function that carries its row and its in-place variant, if it has one, under the row's name or another."""
+    name = name or op.name
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc}\n\nSource: ``torch.{name}``."
     function.row = op
-    inplace.__name__ = inplace.__qualname__ = op.name + "_"
-    inplace.__doc__ = f"In-place `{op.name}`."
-    function.inplace = inplace
+    if inplace is not None:
+        inplace.__name__ = inplace.__qualname__ = name + "_"
+        inplace.__doc__ = f"In-place `{name}`."
+        function.inplace = inplace
     return function
 
 
