@@ -247,6 +247,20 @@ def test_left_early(monkeypatch):
 
 
 @forking
+def test_left_in_a_cycle():
+    """The collector may take the lines to the workers apart before the pass: they are asked to go all the same."""
+    iterator = iter(DataLoader(Pictures(), 8, num_workers=1))
+    (worker,), line = iterator._workers, iterator._channels[0].connection
+    iterator.itself = iterator
+    box = [iterator]  # held by what is younger than the line: the collector comes to the line first
+    del iterator
+    gc.collect()
+    del box, line
+    gc.collect()
+    assert worker.exitcode == 0
+
+
+@forking
 def test_persistent_workers():
     loader = DataLoader(Pictures(), 8, num_workers=2, persistent_workers=True)
     iterator = iter(loader)

@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 import warnings
+import weakref
 from multiprocessing.connection import wait
 from pickle import PicklingError
 from typing import Any
@@ -52,6 +53,32 @@ def _cause_of_death(process: Any) -> RuntimeError:
     )
 
 
+def _tell(channel: Channel, message: Any) -> None:
+    try:
+        channel.send(Packed(message))
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the worker has died: waiting for its answer will tell
+
+
+def _stop(workers: list[Any], channels: list[Channel], owner: int) -> None:
+    """Stop the workers: ask them, wait a little, then insist. In a fork of the loader's process, do nothing."""
+    if os.getpid() != owner:
+        return
+    for process, channel in zip(workers, channels):
+        if process.is_alive():
+            _tell(channel, None)
+    for channel in channels:
+        channel.close()
+    limit = time.monotonic() + _PATIENCE
+    for process in workers:
+        process.join(max(0.0, limit - time.monotonic()))
+    for stop in ("terminate", "kill"):
+        for process in workers:
+            if process.is_alive():
+                getattr(process, stop)()
+                process.join(1.0)
+
+
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """A pass made by worker processes; with persistent workers, one pass after another."""
 
@@ -59,7 +86,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._workers: list[Any] = []
         self._channels: list[Channel] = []
         self._shutdown = False
-        self._owner = os.getpid()
+        # Not by __del__: of a pass that dies in a cycle, the collector may have closed the lines first.
+        self._stop = weakref.finalize(self, _stop, self._workers, self._channels, os.getpid())
+        self._stop.atexit = False  # daemons end with the program
         super().__init__(loader)
         self._prefetch_factor = loader.prefetch_factor
         self._in_order = loader.in_order
@@ -121,18 +150,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _resume(self) -> None:
         """Tell the workers that a new pass begins, and drop what is still to come of the last one."""
         for number in range(self._num_workers):
-            self._tell(number, Resume())
+            _tell(self._channels[number], Resume())
         for number in range(self._num_workers):
             while not isinstance(self._receive([number])[1], Resume):
                 pass
 
     # ------------------------------------------------------------ tasks out
-    def _tell(self, worker: int, message: Any) -> None:
-        try:
-            self._channels[worker].send(Packed(message))
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # the worker has died: waiting for its answer will tell
-
     def _try_put_index(self) -> None:
         """Hand out the next indices, if there are any, to the next worker in turn that can take them."""
         try:
@@ -147,7 +170,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 break
         else:
             return
-        self._tell(worker, (self._send_idx, index))
+        _tell(self._channels[worker], (self._send_idx, index))
         self._task_info[self._send_idx] = worker
         self._workers_num_tasks[worker] += 1
         self._send_idx += 1
@@ -213,7 +236,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if isinstance(data, Ended):
                 self._workers_status[worker] = False
                 if not self._persistent_workers:
-                    self._tell(worker, None)
+                    _tell(self._channels[worker], None)
                 self._try_put_index()
                 continue
             del self._task_info[number]
@@ -230,24 +253,5 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     # ------------------------------------------------------------ the end
     def _shutdown_workers(self) -> None:
-        """Stop the workers: ask them, wait a little, then insist. In a fork of the loader's process, do nothing."""
-        if self._shutdown or os.getpid() != self._owner:
-            return
         self._shutdown = True
-        for worker, process in enumerate(self._workers):
-            if process.is_alive():
-                self._tell(worker, None)
-        for channel in self._channels:
-            channel.close()
-        limit = time.monotonic() + _PATIENCE
-        for process in self._workers:
-            process.join(max(0.0, limit - time.monotonic()))
-        for stop in ("terminate", "kill"):
-            for process in self._workers:
-                if process.is_alive():
-                    getattr(process, stop)()
-                    process.join(1.0)
-
-    def __del__(self) -> None:
-        if not sys.is_finalizing():  # daemons end with the program
-            self._shutdown_workers()
+        self._stop()
