@@ -15,6 +15,8 @@ PYTHON ?= python3
 WORKERS ?= 2
 PIP := -m pip -qq --disable-pip-version-check
 PYTEST := -m pytest -n $(WORKERS) -q
+# What is installed is tested, with its assertions, whatever the shell has set for other programs.
+unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE
 # The workers share the cores: BLAS threads that wait for each other would take most of the time.
 test test-pure parity: export OPENBLAS_NUM_THREADS := 1
 test test-pure parity: export OMP_NUM_THREADS := 1
@@ -30,7 +32,7 @@ SOURCES := setup.py mypyc.ini pyproject.toml README.md LICENSE \
 .DELETE_ON_ERROR:
 
 demo: .venv/livetape.stamp
-	@.venv/bin/livetape demo $(ARGS)
+	@.venv/bin/python -m livetape demo $(ARGS)
 
 test: .venv/livetape.stamp
 	LIVETAPE_EXPECT=compiled .venv/bin/python $(PYTEST) $(ARGS)
@@ -50,15 +52,15 @@ perf-guard: .venv/livetape.stamp
 # Without blocks that are kept and used again (LIVETAPE_BUFFERS, PYTHONMALLOC) accesses beyond any of them are seen.
 SANITIZE = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
     ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc \
-    OPENBLAS_NUM_THREADS=1 PYTHONPATH=$(abspath $(SANITIZED))
+    OPENBLAS_NUM_THREADS=1 PYTHONPATH="$(CURDIR)/$(SANITIZED)"
 sanitize: $(SANITIZED)/livetape.stamp
 	$(SANITIZE) LIVETAPE_BUFFERS=0 .venv/bin/python -m pytest -q $(or $(ARGS),$(KERNEL_TESTS))
 	$(if $(ARGS),,$(SANITIZE) .venv/bin/python -m pytest -q tests/test_buffers.py)
 
 lint: .venv/tools.stamp
-	.venv/bin/ruff check .
-	.venv/bin/ruff format --check .
-	.venv/bin/mypy
+	.venv/bin/python -m ruff check .
+	.venv/bin/python -m ruff format --check .
+	.venv/bin/python -m mypy
 
 clean:
 	rm -rf .venv .venv-pure .venv-parity build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -71,11 +73,15 @@ clean:
 %/tools.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=...") if sys.version_info < (3, 11) else 0'
 	@echo "preparing $* ..."
-	@test -x $*/bin/python || $(PYTHON) -m venv $*
+	@$*/bin/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $*
 	@$*/bin/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	    print(*p["dependencies"], *(r for e in p["optional-dependencies"].values() for r in e), sep="\n")' \
 	    > $*/requirements.txt
-	@$*/bin/python $(PIP) install --requirement $*/requirements.txt $(EXTRA)
+	@for pause in 5 30 end; do \
+	    $*/bin/python $(PIP) install --requirement $*/requirements.txt $(EXTRA) && exit; \
+	    [ $$pause = end ] && exit 1; \
+	    echo "trying again in $$pause seconds ..."; sleep $$pause; \
+	done
 	@touch $@
 
 # One build at a time: all of them use the folder build/.
