@@ -33,9 +33,18 @@ SUMS = {
     "log_softmax_backward",
 }  # their terms may cancel
 HALF = (np.float16, ml_dtypes.bfloat16)
-OWN = {"Boundary", "set_twin", "isa", "use_isa", "get_num_threads", "set_num_threads", "use_winograd"} | {
-    "buffers_" + name for name in ("start", "info", "limit", "trim", "empty")
-}  # what has no twin
+OWN = {
+    "Boundary",
+    "shorten",
+    "offer_to",
+    "arm",
+    "set_twin",
+    "isa",
+    "use_isa",
+    "get_num_threads",
+    "set_num_threads",
+    "use_winograd",
+} | {"buffers_" + name for name in ("start", "info", "limit", "trim", "empty")}  # what has no twin
 DRAWS = {
     "units",
     "normals",

@@ -109,6 +109,7 @@ buffers.start()
 
 # Loaded when first used, so that importing livetape is quick: packages, and single names from them.
 _PACKAGES = {
+    "_C",
     "__future__",
     "accelerator",
     "amp",
@@ -130,6 +131,7 @@ _PACKAGES = {
     "multiprocessing",
     "nn",
     "optim",
+    "overrides",
     "profiler",
     "return_types",
     "serialization",

@@ -9,6 +9,7 @@ from mypy_extensions import mypyc_attr
 
 from livetape._tape.elementwise import Elementwise
 from livetape._tape.modes import state
+from livetape._tape.overriding import answers, arm
 from livetape._tape.promotion import of_number
 from livetape._tape.record import Op
 from livetape._tape.tensor import TensorBase, from_array, shape_of
@@ -51,6 +52,14 @@ def is_operand(value: object) -> bool:
     return of_number(value) is not None
 
 
+def foreign(tensor: object, other: object, name: str) -> Any:
+    """What an operator gives for another side that is no operand: the answer of its class, if that has one."""
+    if state.overriding or not answers(type(other)):
+        return NotImplemented
+    arm()  # the operator is offered now
+    return getattr(tensor, name)(other)
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Operators(TensorBase):
     """A tensor with Python's operators."""
@@ -60,57 +69,57 @@ class Operators(TensorBase):
     def __add__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
             return ADD.pair(self, other)
-        return ADD.call2(self, other) if is_operand(other) else NotImplemented
+        return ADD.call2(self, other) if is_operand(other) else foreign(self, other, "__add__")
 
     def __radd__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
             return ADD.pair(self, other)
-        return ADD.call2(self, other) if is_operand(other) else NotImplemented
+        return ADD.call2(self, other) if is_operand(other) else foreign(self, other, "__radd__")
 
     def __sub__(self, other: object) -> Any:
-        return OPS.sub(self, other) if is_operand(other) else NotImplemented
+        return OPS.sub(self, other) if is_operand(other) else foreign(self, other, "__sub__")
 
     def __rsub__(self, other: object) -> Any:
-        return OPS.rsub(self, other) if is_operand(other) else NotImplemented
+        return OPS.rsub(self, other) if is_operand(other) else foreign(self, other, "__rsub__")
 
     def __mul__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
             return MUL.pair(self, other)
-        return MUL.call2(self, other) if is_operand(other) else NotImplemented
+        return MUL.call2(self, other) if is_operand(other) else foreign(self, other, "__mul__")
 
     def __rmul__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
             return MUL.pair(self, other)
-        return MUL.call2(self, other) if is_operand(other) else NotImplemented
+        return MUL.call2(self, other) if is_operand(other) else foreign(self, other, "__rmul__")
 
     def __truediv__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
             return DIV.pair(self, other)
-        return DIV.call2(self, other) if is_operand(other) else NotImplemented
+        return DIV.call2(self, other) if is_operand(other) else foreign(self, other, "__truediv__")
 
     def __rtruediv__(self, other: object) -> Any:
         if isinstance(other, np.ndarray):  # as torch: the product is NumPy's to do
             inverse: Any = OPS.reciprocal(self)
             return inverse * other
-        return MUL.call2(OPS.reciprocal(self), other) if is_operand(other) else NotImplemented
+        return MUL.call2(OPS.reciprocal(self), other) if is_operand(other) else foreign(self, other, "__rtruediv__")
 
     def __floordiv__(self, other: object) -> Any:
-        return OPS.floor_divide(self, other) if is_operand(other) else NotImplemented
+        return OPS.floor_divide(self, other) if is_operand(other) else foreign(self, other, "__floordiv__")
 
     def __rfloordiv__(self, other: object) -> Any:
-        return OPS.floor_divide(other, self) if is_operand(other) else NotImplemented
+        return OPS.floor_divide(other, self) if is_operand(other) else foreign(self, other, "__rfloordiv__")
 
     def __mod__(self, other: object) -> Any:
-        return OPS.remainder(self, other) if is_operand(other) else NotImplemented
+        return OPS.remainder(self, other) if is_operand(other) else foreign(self, other, "__mod__")
 
     def __rmod__(self, other: object) -> Any:
-        return OPS.remainder(other, self) if is_operand(other) else NotImplemented
+        return OPS.remainder(other, self) if is_operand(other) else foreign(self, other, "__rmod__")
 
     def __pow__(self, other: object) -> Any:
-        return _POWERS.pow(self, other) if is_operand(other) else NotImplemented
+        return _POWERS.pow(self, other) if is_operand(other) else foreign(self, other, "__pow__")
 
     def __rpow__(self, other: object) -> Any:
-        return _POWERS.pow(other, self) if is_operand(other) else NotImplemented
+        return _POWERS.pow(other, self) if is_operand(other) else foreign(self, other, "__rpow__")
 
     def __matmul__(self, other: object) -> Any:
         if isinstance(other, TensorBase) and self.dtype is other.dtype and self.dtype.itemsize > 2:
@@ -118,10 +127,10 @@ class Operators(TensorBase):
             right: tuple[int, ...] = shape_of(other)
             if len(left) == 2 and len(right) == 2 and left[1] == right[0]:
                 return MM.apply2(self, other)
-        return MATMUL(self, other) if isinstance(other, TensorBase) else NotImplemented
+        return MATMUL(self, other) if isinstance(other, TensorBase) else foreign(self, other, "__matmul__")
 
     def __rmatmul__(self, other: object) -> Any:
-        return MATMUL(other, self) if isinstance(other, TensorBase) else NotImplemented
+        return MATMUL(other, self) if isinstance(other, TensorBase) else foreign(self, other, "__rmatmul__")
 
     def __neg__(self) -> Any:
         return NEG(self)
@@ -130,22 +139,22 @@ class Operators(TensorBase):
         return OPS.positive(self)
 
     def __and__(self, other: object) -> Any:
-        return AND(self, other) if is_operand(other) else NotImplemented
+        return AND(self, other) if is_operand(other) else foreign(self, other, "__and__")
 
     def __rand__(self, other: object) -> Any:
-        return AND(self, other) if is_operand(other) else NotImplemented
+        return AND(self, other) if is_operand(other) else foreign(self, other, "__rand__")
 
     def __or__(self, other: object) -> Any:
-        return OR(self, other) if is_operand(other) else NotImplemented
+        return OR(self, other) if is_operand(other) else foreign(self, other, "__or__")
 
     def __ror__(self, other: object) -> Any:
-        return OR(self, other) if is_operand(other) else NotImplemented
+        return OR(self, other) if is_operand(other) else foreign(self, other, "__ror__")
 
     def __xor__(self, other: object) -> Any:
-        return XOR(self, other) if is_operand(other) else NotImplemented
+        return XOR(self, other) if is_operand(other) else foreign(self, other, "__xor__")
 
     def __rxor__(self, other: object) -> Any:
-        return XOR(self, other) if is_operand(other) else NotImplemented
+        return XOR(self, other) if is_operand(other) else foreign(self, other, "__rxor__")
 
     def __invert__(self) -> Any:
         if self.dtype.category >= FLOAT:
@@ -153,52 +162,52 @@ class Operators(TensorBase):
         return NOT(self)
 
     def __lshift__(self, other: object) -> Any:
-        return SHIFT_LEFT(self, other) if is_operand(other) else NotImplemented
+        return SHIFT_LEFT(self, other) if is_operand(other) else foreign(self, other, "__lshift__")
 
     def __rlshift__(self, other: object) -> Any:
-        return SHIFT_LEFT(other, self) if is_operand(other) else NotImplemented
+        return SHIFT_LEFT(other, self) if is_operand(other) else foreign(self, other, "__rlshift__")
 
     def __rshift__(self, other: object) -> Any:
-        return SHIFT_RIGHT(self, other) if is_operand(other) else NotImplemented
+        return SHIFT_RIGHT(self, other) if is_operand(other) else foreign(self, other, "__rshift__")
 
     def __rrshift__(self, other: object) -> Any:
-        return SHIFT_RIGHT(other, self) if is_operand(other) else NotImplemented
+        return SHIFT_RIGHT(other, self) if is_operand(other) else foreign(self, other, "__rrshift__")
 
     def __iadd__(self, other: object) -> Any:
-        return OPS.add_(self, other) if is_operand(other) else NotImplemented
+        return OPS.add_(self, other) if is_operand(other) else foreign(self, other, "__iadd__")
 
     def __isub__(self, other: object) -> Any:
-        return OPS.sub_(self, other) if is_operand(other) else NotImplemented
+        return OPS.sub_(self, other) if is_operand(other) else foreign(self, other, "__isub__")
 
     def __imul__(self, other: object) -> Any:
-        return MUL.inplace(self, other) if is_operand(other) else NotImplemented
+        return MUL.inplace(self, other) if is_operand(other) else foreign(self, other, "__imul__")
 
     def __itruediv__(self, other: object) -> Any:
-        return DIV.inplace(self, other) if is_operand(other) else NotImplemented
+        return DIV.inplace(self, other) if is_operand(other) else foreign(self, other, "__itruediv__")
 
     def __ifloordiv__(self, other: object) -> Any:
-        return OPS.floor_divide_(self, other) if is_operand(other) else NotImplemented
+        return OPS.floor_divide_(self, other) if is_operand(other) else foreign(self, other, "__ifloordiv__")
 
     def __imod__(self, other: object) -> Any:
-        return OPS.remainder_(self, other) if is_operand(other) else NotImplemented
+        return OPS.remainder_(self, other) if is_operand(other) else foreign(self, other, "__imod__")
 
     def __ipow__(self, other: object) -> Any:
-        return _POWERS.pow_(self, other) if is_operand(other) else NotImplemented
+        return _POWERS.pow_(self, other) if is_operand(other) else foreign(self, other, "__ipow__")
 
     def __iand__(self, other: object) -> Any:
-        return AND.inplace(self, other) if is_operand(other) else NotImplemented
+        return AND.inplace(self, other) if is_operand(other) else foreign(self, other, "__iand__")
 
     def __ior__(self, other: object) -> Any:
-        return OR.inplace(self, other) if is_operand(other) else NotImplemented
+        return OR.inplace(self, other) if is_operand(other) else foreign(self, other, "__ior__")
 
     def __ixor__(self, other: object) -> Any:
-        return XOR.inplace(self, other) if is_operand(other) else NotImplemented
+        return XOR.inplace(self, other) if is_operand(other) else foreign(self, other, "__ixor__")
 
     def __ilshift__(self, other: object) -> Any:
-        return SHIFT_LEFT.inplace(self, other) if is_operand(other) else NotImplemented
+        return SHIFT_LEFT.inplace(self, other) if is_operand(other) else foreign(self, other, "__ilshift__")
 
     def __irshift__(self, other: object) -> Any:
-        return SHIFT_RIGHT.inplace(self, other) if is_operand(other) else NotImplemented
+        return SHIFT_RIGHT.inplace(self, other) if is_operand(other) else foreign(self, other, "__irshift__")
 
     def __lt__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
@@ -207,7 +216,7 @@ class Operators(TensorBase):
                 if self.dtype.category != COMPLEX != other.dtype.category
                 else _COMPARE.lt(self, other)
             )
-        return _COMPARE.lt(self, other) if is_operand(other) else NotImplemented
+        return _COMPARE.lt(self, other) if is_operand(other) else foreign(self, other, "__lt__")
 
     def __le__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
@@ -216,7 +225,7 @@ class Operators(TensorBase):
                 if self.dtype.category != COMPLEX != other.dtype.category
                 else _COMPARE.le(self, other)
             )
-        return _COMPARE.le(self, other) if is_operand(other) else NotImplemented
+        return _COMPARE.le(self, other) if is_operand(other) else foreign(self, other, "__le__")
 
     def __gt__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
@@ -225,7 +234,7 @@ class Operators(TensorBase):
                 if self.dtype.category != COMPLEX != other.dtype.category
                 else _COMPARE.gt(self, other)
             )
-        return _COMPARE.gt(self, other) if is_operand(other) else NotImplemented
+        return _COMPARE.gt(self, other) if is_operand(other) else foreign(self, other, "__gt__")
 
     def __ge__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
@@ -234,19 +243,19 @@ class Operators(TensorBase):
                 if self.dtype.category != COMPLEX != other.dtype.category
                 else _COMPARE.ge(self, other)
             )
-        return _COMPARE.ge(self, other) if is_operand(other) else NotImplemented
+        return _COMPARE.ge(self, other) if is_operand(other) else foreign(self, other, "__ge__")
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
             return EQ.pair(self, other)
         if isinstance(other, np.ndarray):  # the other comparisons are NumPy's to do
             return EQ.call2(self, from_array(other))
-        return EQ.call2(self, other) if is_operand(other) else NotImplemented
+        return EQ.call2(self, other) if is_operand(other) else foreign(self, other, "__eq__")
 
     def __ne__(self, other: object) -> Any:
         if isinstance(other, TensorBase):
             return NE.pair(self, other)
-        return NE.call2(self, other) if is_operand(other) else NotImplemented
+        return NE.call2(self, other) if is_operand(other) else foreign(self, other, "__ne__")
 
     def __hash__(self) -> int:
         return id(self) >> 4

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from livetape import _memory, dtypes, gradients, ops, printing, shared
+from livetape import _memory, dtypes, gradients, ops, overridable, printing, shared
 from livetape import storage as storages
 from livetape._tape.backward import backward_from
 from livetape._tape.explain import noted
 from livetape._tape.lines import note_detached
 from livetape._tape.modes import describe, is_inferring, local, state
+from livetape._tape.overriding import NO_CLASSES, _disabled_torch_function_impl, arm, offered, unseen
 from livetape._tape.tensor import (
     TensorBase,
+    counter_of,
     factory,
     node_extras,
     shape_of,
@@ -33,6 +35,7 @@ from livetape.hooks import RemovableHandle
 from livetape.layout import strided
 from livetape.methods import Methods
 from livetape.ops import casting
+from livetape.ops.copies import alias
 from livetape.ops.nodes import GradNode, accumulator_of
 
 _CPU = device("cpu")
@@ -66,10 +69,14 @@ class Tensor(Methods):
     __array_priority__ = 1000
     __getstate__ = object.__getstate__  # not the compiled base's, which would give the tape's view of the tensor
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, answers: bool = True, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__new__" in vars(cls) and "__init__" not in vars(cls):  # what it makes is not to be filled once more
             cls.__init__ = _made_already  # type: ignore[assignment]
+        if answers and cls.__torch_function__ is not _disabled_torch_function_impl:
+            arm()
+            if "__new__" in vars(cls) or "__init__" in vars(cls):  # which count on the elements being there already
+                cls.__bases__ = tuple([_Filled if base is Tensor else base for base in cls.__bases__])
 
     # ------------------------------------------------------------ what it is
     @property
@@ -517,7 +524,7 @@ class Tensor(Methods):
     def __iter__(self) -> Iterator[Any]:
         if self.array.ndim == 0:
             raise noted(TypeError("iteration over a 0-d tensor"))
-        return iter(ops.unbind(self, 0))
+        return iter(self.unbind(0))
 
     def __reversed__(self) -> Tensor:
         return self if self.array.ndim == 0 else ops.flip(self, (0,))
@@ -587,23 +594,93 @@ class Tensor(Methods):
 
     @classmethod
     def _make_subclass(cls, subclass: Any, data: Any, require_grad: bool = False) -> Any:
+        _check_subclass(subclass)
+        if not isinstance(data, TensorBase):
+            raise noted(
+                TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
+            )
+        if require_grad and data.dtype.category < dtypes.FLOAT:
+            raise noted(RuntimeError("Only Tensors of floating point and complex dtype can require gradients"))
         twin = _like(subclass, data.array, data)
-        twin.version = data.version
+        twin.version = counter_of(data)
         twin.recorded = bool(require_grad)
         return twin
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor as an object of a subclass (source: ``torch.Tensor.as_subclass``)."""
-        twin = _like(cls, self.array, self)
-        view = self.view_as(self)
-        twin.node, twin.output_nr, twin.recorded = view.node, view.output_nr, view.recorded
-        return twin
+        _check_subclass(cls)
+        return _become(_like(cls, self.array, self), unseen(alias, self))
 
     def module_load(self, other: Any, assign: bool = False) -> Any:
         """What ``Module.load_state_dict`` swaps in for this tensor, if it swaps (source: ``Tensor.module_load``)."""
         return other.detach() if assign else self.copy_(other).detach()
 
-    __torch_function__ = None
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What ``func`` gives, as objects of this class (source: ``torch.Tensor.__torch_function__``)."""
+        if not all(issubclass(cls, kind) for kind in types):
+            return NotImplemented
+        before = local.functions
+        local.functions = max(before, NO_CLASSES)
+        try:
+            found = func(*args, **(kwargs or {}))
+            return found if cls is Tensor or func in _as_they_are() else _convert(found, cls)
+        finally:
+            local.functions = before
+
+
+def _check_subclass(cls: Any) -> None:
+    """Torch's error for what is no class of tensors."""
+    if not isinstance(cls, type):
+        raise noted(TypeError(f"cls must be a type (got {type(cls).__name__})"))
+    if not issubclass(cls, Tensor):
+        raise noted(
+            TypeError(
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+                "class inherits from Tensor."
+            )
+        )
+
+
+def _become(tensor: Any, view: Any) -> Any:
+    """Put a tensor in the place of a new one, or a new view, that nobody else holds."""
+    for name in _STATE:
+        setattr(tensor, name, getattr(view, name))
+    return tensor
+
+
+_STATE = "array dtype base version view_version creation node output_nr recorded inference".split()
+
+
+class _Filled(Tensor, answers=False):
+    """A base of subclasses with a ``__new__`` or ``__init__`` of their own: its ``__new__`` makes the whole tensor, as torch's.
+
+    Tensor's does not, its ``__init__`` fills a tensor: new tensors are made often, and faster so.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = Tensor.__new__(cls)
+        TensorBase.__init__(made, *args)
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """All is done by __new__."""
+
+
+def _as_they_are() -> Any:
+    """Properties whose tensors stay of the class that they are of."""
+    return (Tensor._base.__get__, Tensor.grad.__get__, Tensor._grad.__get__)  # type: ignore[attr-defined]
+
+
+def _convert(found: Any, cls: Any) -> Any:
+    """A result, or each of a tuple or list of results, as an object of a class of tensors."""
+    if isinstance(found, Tensor):
+        return found if isinstance(found, cls) else found.as_subclass(cls)
+    if isinstance(found, (tuple, list)):
+        return type(found)(tuple([_convert(one, cls) for one in found]))
+    return found
 
 
 Tensor.__module__ = "torch"
@@ -654,8 +731,8 @@ def _made_already(tensor: Any, *args: Any, **kwargs: Any) -> None:
 
 def _fill_legacy(tensor: Any, args: tuple[Any, ...]) -> None:
     """``torch.Tensor(2, 3)``: uninitialised of that size; ``torch.Tensor([1, 2])``: these values, as floats."""
-    made = ops.legacy_tensor(*args)
-    tensor.array, tensor.dtype = made.array, made.dtype
+    made = unseen(ops.legacy_tensor, *args)
+    _become(tensor, unseen(alias, args[0]) if len(args) == 1 and isinstance(args[0], TensorBase) else made)
 
 
 def _read_only(name: str, found: Any) -> property:
@@ -674,5 +751,6 @@ for _name, _found in list(vars(Tensor).items()):
 for _name in ("T", "H", "mT", "mH"):
     setattr(Tensor, _name, _read_only(_name, getattr(Tensor, _name)))
 
+offered.arming.append(lambda: overridable.start(ops, Tensor))
 factory.tensor = Tensor
 factory.legacy = _fill_legacy

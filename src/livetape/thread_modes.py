@@ -21,6 +21,8 @@ class ThreadModes(threading.local):
     saved_hooks: tuple[Any, ...] = ()
     saved_hooks_refused: str | None = None
     lays_out: bool = True  # whether gradients get the strides of their leaves
+    function_modes: tuple[Any, ...] = ()  # that answer calls, see _tape/overriding.py
+    functions: int = 0  # whether classes and modes are asked: ON, NO_CLASSES or OFF
     walk: Any = None  # the backward this thread is in
     recorder: Any = None  # the profiler that watches this thread
     autocast: Any = None  # what this thread has set of autocast

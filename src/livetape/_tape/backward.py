@@ -10,6 +10,7 @@ from mypy_extensions import i64
 from livetape._tape.explain import shape_mismatch
 from livetape._tape.hooks import run_node_hooks, run_output_hooks, run_pre_hooks, run_tensor_hooks
 from livetape._tape.modes import local, set_grad, state
+from livetape._tape.overriding import unseen
 from livetape._tape.record import Op
 from livetape._tape.tensor import (
     NDARRAY,
@@ -514,7 +515,7 @@ def gradients(
         if nothing:
             return [None] * len(wanted)
         row: Op = op
-        found = row.backward(node, grads, wanted)
+        found = unseen(row.backward, node, grads, wanted) if state.overriding else row.backward(node, grads, wanted)
         if unused is not None:
             settle(node, row, grads, wanted, found, unused)
     metas = node._metas

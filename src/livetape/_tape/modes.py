@@ -22,6 +22,7 @@ class State:
         "hooking",
         "inferring",
         "interposed",
+        "overriding",
         "profiling",
         "records",
         "sequence",
@@ -38,6 +39,7 @@ class State:
         self.interposed: i64 = 0  # interposers on all threads' stacks
         self.profiling: i64 = 0  # how many of them only watch: profilers
         self.hooking: i64 = 0  # saved-tensor hooks on all threads' stacks
+        self.overriding: bool = False  # whether classes or modes of the program may answer calls, see overriding.py
         self.records: bool = False  # whether any node's extras say `records`
         self.watching: bool = False  # whether nodes remember the line that made them
         self.anomaly: Any = None  # anomaly mode: has note(node, frame), guard(task, node, slot) and look(node, grads)

@@ -20,6 +20,7 @@ from livetape.autograd.grad_mode import (
 )
 from livetape.autograd.gradcheck import gradcheck, gradgradcheck
 from livetape.gradients import backward, grad
+from livetape.ops.boundary import publish_plain
 from livetape.ops.nodes import SavedTensor
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+publish_plain(globals(), ["backward", "grad"], "livetape.autograd")
 
 # Imported when first asked for.
 _MODULES = {"anomaly_mode", "forward_ad", "functional", "graph", "profiler", "profiler_util", "variable"}

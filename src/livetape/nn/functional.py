@@ -64,6 +64,7 @@ from livetape.ops.batch_norm import (
 )
 from livetape.ops.boundary import (
     publish,
+    publish_plain,
 )
 from livetape.ops.conv import (
     conv1d,
@@ -363,6 +364,7 @@ _BUILT_IN = [
     "threshold_",
 ]
 publish(globals(), _BUILT_IN, "livetape.nn.functional")
+publish_plain(globals(), __all__, "livetape.nn.functional")
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from livetape import dtypes, ops
 from livetape._tape.modes import is_inferring
+from livetape._tape.overriding import _disabled_torch_function_impl
 from livetape._tape.tensor import TensorBase, counter_of
 from livetape.tensor import Tensor
 
@@ -27,6 +28,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     Shares the memory of ``data``, and requires a gradient unless told otherwise.
     """
+
+    __torch_function__ = staticmethod(_disabled_torch_function_impl)  # type: ignore[assignment]
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -119,6 +122,7 @@ class _BufferMeta(type(Tensor)):  # type: ignore[misc]
 class Buffer(Tensor, metaclass=_BufferMeta):
     """``Buffer(data, persistent=True)``: a tensor that becomes a buffer of the module it is assigned to."""
 
+    __torch_function__ = staticmethod(_disabled_torch_function_impl)  # type: ignore[assignment]
     persistent: bool
 
 
@@ -134,6 +138,7 @@ _NO_SHAPE = (
 class _Uninitialized(Tensor):
     """A tensor that gets its shape later, from ``materialize``. It holds no elements until then."""
 
+    __torch_function__ = staticmethod(_disabled_torch_function_impl)  # type: ignore[assignment]
     cls_to_become: type[Any] = Tensor
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from livetape._tape.explain import note_call, noted, type_name
+from livetape._tape.modes import state
+from livetape._tape.overriding import MISSED, offer, offered, rescue
 from livetape._tape.tensor import TensorBase
 from livetape.kernels.compiled import native
 from livetape.ops.signatures import refusal
@@ -39,9 +41,16 @@ class Boundary:
         self._module, self._name = module, name
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if state.overriding:
+            answer = offer(self, args, kwargs)
+            if answer is not MISSED:
+                return answer
         try:
             return self.__wrapped__(*args, **kwargs)
         except Exception as error:
+            answer = rescue(self, args, kwargs)
+            if answer is not MISSED:
+                return answer
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next  # without this frame
             better = self._explain(self.__wrapped__, args, kwargs, error)
@@ -77,7 +86,12 @@ class Boundary:
 
 _OWN = {"__call__", "__class__", "__copy__", "__deepcopy__", "__get__", "__reduce__", "__reduce_ex__", "__wrapped__"}
 _OWN |= {"_explain", "_name"}
-_checked = Boundary if native is None else native.Boundary
+if native is None:
+    checked: Any = Boundary
+else:
+    checked = native.Boundary
+    native.offer_to(offer, rescue, MISSED)
+    offered.arming.append(native.arm)
 
 
 def publish(names: dict[str, Any], listed: list[str], module: str, prefix: str = "") -> None:
@@ -92,8 +106,26 @@ def publish(names: dict[str, Any], listed: list[str], module: str, prefix: str =
             made = _MADE.get((function, prefix + name))
             if made is None:
                 explain = functools.partial(explained, prefix + name)
-                made = _MADE[function, prefix + name] = _checked(function, explain, module, name)
+                made = _MADE[function, prefix + name] = checked(function, explain, module, name)
             names[name] = made
+
+
+def publish_plain(names: dict[str, Any], listed: list[str], module: str) -> None:
+    """The same for functions whose errors need no other words, because torch's are written in Python as well."""
+    for name in listed:
+        function = names[name]
+        if isinstance(function, types.FunctionType):
+            made = _MADE.get((function, module + name))
+            if made is None:
+                if function.__name__ == "functional_" + name:  # beside another of torch's own functions
+                    function.__name__ = function.__qualname__ = name
+                made = _MADE[function, module + name] = checked(function, _as_it_is, module, name)
+            offered.in_python.add(made)
+            names[name] = made
+
+
+def _as_it_is(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Exception:
+    return error
 
 
 def bind(owner: type) -> None:
@@ -105,7 +137,20 @@ def bind(owner: type) -> None:
 
 def as_method(name: str, function: Any) -> Any:
     """A function behind a boundary, as a method of tensors."""
-    return _checked(function, functools.partial(explained, "." + name), "livetape", "Tensor." + name)
+    return checked(function, functools.partial(explained, "." + name), "livetape", "Tensor." + name)
+
+
+def shorten(shortcuts: list[tuple[Any, Any, int]], owner: type) -> None:
+    """Let compiled shortcuts answer the usual calls of public functions and of the methods of ``owner``.
+
+    shortcuts    the function, what is tried in its place, and how many arguments that takes at most
+    """
+    if native is None:
+        return
+    known = {function: (shortcut, limit) for function, shortcut, limit in shortcuts}
+    for boundary in (*_MADE.values(), *vars(owner).values()):
+        if type(boundary) is checked and boundary.__wrapped__ in known:
+            native.shorten(boundary, *known[boundary.__wrapped__])
 
 
 def explained(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Exception:

@@ -19,9 +19,13 @@ struct Boundary {
     PyObject* explain;  // called with (function, args, kwargs, error), gives the error to raise
     PyObject* module;   // where the program finds it, and under which name
     PyObject* name;
+    PyObject* shortcut;  // tried first for calls of at most `limit` arguments without names; gives None where it does not fit
+    Py_ssize_t limit;
     PyObject* weakrefs;
     vectorcallfunc vectorcall;
 };
+
+PyTypeObject boundary_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 PyObject* function_of(PyObject* self) { return reinterpret_cast<Boundary*>(self)->function; }
 
@@ -36,9 +40,37 @@ bool gathered(PyObject* const* args, Py_ssize_t count, PyObject* names, PyObject
     return true;
 }
 
-void explain(Boundary* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+// Classes and modes of the program that answer calls in place of the function, see _tape/overriding.py.
+bool armed = false;             // whether there are any
+PyObject* offering = nullptr;   // called with (boundary, args, kwargs)
+PyObject* rescuing = nullptr;   // the same, for a call that has failed while none were known
+PyObject* missed = nullptr;     // what they give for a call that nobody answers
+
+// What `asked` makes of a call; null without an error if nobody answers.
+PyObject* answer(PyObject* asked, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+    PyObject *tuple = nullptr, *keywords = nullptr, *result = nullptr;
+    if (gathered(args, count, names, &tuple, &keywords))
+        result = PyObject_CallFunctionObjArgs(asked, self, tuple, keywords, nullptr);
+    Py_XDECREF(tuple);
+    Py_XDECREF(keywords);
+    if (result != missed) return result;
+    Py_DECREF(result);
+    return nullptr;
+}
+
+// Another result for a call that failed, or null and the error, in better words.
+PyObject* explain(Boundary* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
     PyObject *type, *error, *traceback, *tuple = nullptr, *keywords = nullptr, *better = nullptr;
     PyErr_Fetch(&type, &error, &traceback);
+    if (!armed && rescuing != nullptr) {
+        PyObject* result = answer(rescuing, reinterpret_cast<PyObject*>(self), args, count, names);
+        if (result != nullptr || PyErr_Occurred()) {
+            Py_XDECREF(type);
+            Py_XDECREF(error);
+            Py_XDECREF(traceback);
+            return result;
+        }
+    }
     PyErr_NormalizeException(&type, &error, &traceback);
     if (traceback != nullptr) PyException_SetTraceback(error, traceback);
     if (gathered(args, count, names, &tuple, &keywords))
@@ -49,22 +81,64 @@ void explain(Boundary* self, PyObject* const* args, Py_ssize_t count, PyObject* 
     if (better == nullptr || better == error || !PyExceptionInstance_Check(better)) {
         Py_XDECREF(better);
         PyErr_Restore(type, error, traceback);
-        return;
+        return nullptr;
     }
     Py_DECREF(type);
     Py_DECREF(error);
     Py_XDECREF(traceback);
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(better)), better);
     Py_DECREF(better);
+    return nullptr;
 }
 
 PyObject* called(PyObject* self, PyObject* const* args, size_t count, PyObject* names) {
     Boundary* boundary = reinterpret_cast<Boundary*>(self);
-    PyObject* result = PyObject_Vectorcall(boundary->function, args, count, names);
+    if (armed) {
+        PyObject* result = answer(offering, self, args, PyVectorcall_NARGS(count), names);
+        if (result != nullptr || PyErr_Occurred()) return result;
+    }
+    PyObject* result;
+    if (boundary->shortcut != nullptr && names == nullptr && PyVectorcall_NARGS(count) <= boundary->limit) {
+        result = PyObject_Vectorcall(boundary->shortcut, args, count, nullptr);
+        if (result == Py_None) {
+            Py_DECREF(result);
+            result = PyObject_Vectorcall(boundary->function, args, count, nullptr);
+        }
+    } else {
+        result = PyObject_Vectorcall(boundary->function, args, count, names);
+    }
     if (result == nullptr && PyErr_ExceptionMatches(PyExc_Exception))
-        explain(boundary, args, PyVectorcall_NARGS(count), names);
+        return explain(boundary, args, PyVectorcall_NARGS(count), names);
     return result;
 }
+
+PyObject* offer_to(PyObject*, PyObject* args) {
+    PyObject *offer, *rescue, *nobody;
+    if (!PyArg_ParseTuple(args, "OOO", &offer, &rescue, &nobody)) return nullptr;
+    Py_XSETREF(offering, Py_NewRef(offer));
+    Py_XSETREF(rescuing, Py_NewRef(rescue));
+    Py_XSETREF(missed, Py_NewRef(nobody));
+    Py_RETURN_NONE;
+}
+
+PyObject* arm(PyObject*, PyObject*) {
+    armed = true;
+    Py_RETURN_NONE;
+}
+
+PyObject* shorten(PyObject*, PyObject* args) {
+    PyObject *boundary, *shortcut;
+    Py_ssize_t limit;
+    if (!PyArg_ParseTuple(args, "O!On", &boundary_type, &boundary, &shortcut, &limit)) return nullptr;
+    Py_XSETREF(reinterpret_cast<Boundary*>(boundary)->shortcut, Py_NewRef(shortcut));
+    reinterpret_cast<Boundary*>(boundary)->limit = limit;
+    Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {{"shorten", shorten, METH_VARARGS, "Give a boundary a shortcut, to be tried first."},
+                           {"offer_to", offer_to, METH_VARARGS, "Whom to offer calls of boundaries to."},
+                           {"arm", arm, METH_NOARGS, "Offer every call from now on."},
+                           {nullptr, nullptr, 0, nullptr}};
 
 PyObject* made(PyTypeObject* type, PyObject* args, PyObject*) {
     PyObject *function, *explain, *module, *name;
@@ -75,6 +149,8 @@ PyObject* made(PyTypeObject* type, PyObject* args, PyObject*) {
     self->explain = Py_NewRef(explain);
     self->module = Py_NewRef(module);
     self->name = Py_NewRef(name);
+    self->shortcut = nullptr;
+    self->limit = 0;
     self->weakrefs = nullptr;
     self->vectorcall = called;
     return reinterpret_cast<PyObject*>(self);
@@ -87,6 +163,7 @@ void freed(PyObject* self) {
     Py_XDECREF(boundary->explain);
     Py_XDECREF(boundary->module);
     Py_XDECREF(boundary->name);
+    Py_XDECREF(boundary->shortcut);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -119,8 +196,6 @@ PyMethodDef methods[] = {{"__reduce__", reduced, METH_NOARGS, nullptr},
                          {"__deepcopy__", itself, METH_O, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 
-PyTypeObject boundary_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
-
 }  // namespace
 
 bool add_boundary(PyObject* module) {
@@ -139,7 +214,8 @@ bool add_boundary(PyObject* module) {
     type->tp_repr = shown;
     type->tp_members = members;
     type->tp_methods = methods;
-    return PyType_Ready(type) == 0 && PyModule_AddObjectRef(module, "Boundary", reinterpret_cast<PyObject*>(type)) == 0;
+    return PyType_Ready(type) == 0 && PyModule_AddFunctions(module, functions) == 0 &&
+           PyModule_AddObjectRef(module, "Boundary", reinterpret_cast<PyObject*>(type)) == 0;
 }
 
 }  // namespace native

@@ -64,7 +64,7 @@ class ReLU(_Inplace):
     """``max(0, x)`` (source: ``torch.nn.ReLU``)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return ops.relu_(input) if self.inplace else ops.relu(input)
+        return F.relu(input, inplace=self.inplace)
 
 
 class SELU(_Inplace):
