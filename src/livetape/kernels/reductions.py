@@ -229,26 +229,27 @@ def is_finite(found: Any) -> bool:
     return bool(np.isfinite(found).all())
 
 
-def moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool = False) -> tuple[Any, Any]:
-    """Variance and mean over ``axes``: the squared distances from the mean, divided by their count - ``correction``.
-
-    With ``root``, the standard deviation instead of the variance.
-    """
+def _moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool) -> tuple[Any, Any]:
     if is_half(x):
         spread, centre = moments(x.astype(np.float32), axes, correction, keepdims, root)
         return spread.astype(x.dtype), centre.astype(x.dtype)
-    spread, centre = _moments(x, axes, correction, keepdims, root)
+    spread, centre = _plain_moments(x, axes, correction, keepdims, root)
     if x.size == 0 or _in_range(spread, 1e-30) or (compat.torch and x.itemsize > 4):
         return spread, centre
     # the squares are too large or too small: torch adds those of single precision in double
     if x.dtype == np.float32:
-        wider = _moments(x.astype(np.float64), axes, correction, keepdims, root)
+        wider = _plain_moments(x.astype(np.float64), axes, correction, keepdims, root)
         return np.asarray(wider[0]).astype(x.dtype), np.asarray(wider[1]).astype(x.dtype)
     scale = _largest(x, axes)
-    spread, centre = _moments(x / scale, axes, correction, True, root)
+    spread, centre = _plain_moments(x / scale, axes, correction, True, root)
     spread, centre = np.asarray(spread * (scale if root else scale * scale)), np.asarray(centre * scale)
     axes = tuple(range(x.ndim)) if axes is None else axes
     return finish(spread, axes, keepdims), finish(centre, axes, keepdims)
+
+
+# (array, axes or None, correction, keepdims, root): variance and mean over the axes: the squared distances from the mean,
+# divided by their count - correction. With ``root``, the standard deviation instead of the variance.
+moments = compiled("moments", _moments)
 
 
 def _in_range(found: Any, low: float) -> bool:
@@ -265,7 +266,7 @@ def _largest(x: Any, axes: Any) -> Any:
     return np.where(np.isfinite(size) & (size > 0), size, size.dtype.type(1))
 
 
-def _moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool) -> tuple[Any, Any]:
+def _plain_moments(x: Any, axes: Any, correction: float, keepdims: bool, root: bool) -> tuple[Any, Any]:
     kind = x.dtype
     if kind.kind == "f" and x.size <= SMALL and x.itemsize > 2:
         count, one = count_over(x.shape, axes), kind.type

@@ -65,7 +65,7 @@ def _std_mean_backward(grads: Any, self: Any, result0: Any, dim: Any, correction
 
 VAR = row(
     "var",
-    lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim)[0],
+    lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim, False)[0],
     analytic=False,
     batch="dim",
     self=_var_backward,
@@ -84,7 +84,7 @@ STD = row(
 )
 VAR_MEAN = row(
     "var_mean",
-    lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim),
+    lambda self, dim, correction, keepdim: kernels.moments(self, dim, correction, keepdim, False),
     outputs=2,
     analytic=False,
     batch="dim",

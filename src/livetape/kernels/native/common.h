@@ -36,6 +36,8 @@ extern PyMethodDef attention_methods[];
 extern const Twin attention_twins[];
 extern PyMethodDef reduce_methods[];
 extern const Twin reduce_twins[];
+extern PyMethodDef moment_methods[];
+extern const Twin moment_twins[];
 extern PyMethodDef view_methods[];
 extern const Twin view_twins[];
 bool add_boundary(PyObject* module);  // the class Boundary

@@ -89,49 +89,6 @@ INLINE V<T> horner(V<T> x, T first, Rest... rest) {
 
 constexpr float INF = std::numeric_limits<float>::infinity();
 
-// A vector of floats as two of doubles, and back.
-#if defined(LIVETAPE_SEVERAL) && VECTOR_BYTES == 64
-INLINE V<double> first_half(V<float> x) { return V<double>(_mm512_cvtps_pd(_mm512_castps512_ps256(__m512(x)))); }
-INLINE V<double> second_half(V<float> x) { return V<double>(_mm512_cvtps_pd(_mm512_extractf32x8_ps(__m512(x), 1))); }
-INLINE V<float> joined(V<double> a, V<double> b) {
-    return V<float>(_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(__m512d(a))), _mm512_cvtpd_ps(__m512d(b)), 1));
-}
-#elif defined(LIVETAPE_SEVERAL) && VECTOR_BYTES == 32
-INLINE V<double> first_half(V<float> x) { return V<double>(_mm256_cvtps_pd(_mm256_castps256_ps128(__m256(x)))); }
-INLINE V<double> second_half(V<float> x) { return V<double>(_mm256_cvtps_pd(_mm256_extractf128_ps(__m256(x), 1))); }
-INLINE V<float> joined(V<double> a, V<double> b) {
-    return V<float>(_mm256_set_m128(_mm256_cvtpd_ps(__m256d(b)), _mm256_cvtpd_ps(__m256d(a))));
-}
-#elif defined(LIVETAPE_SEVERAL)
-INLINE V<double> first_half(V<float> x) { return V<double>(_mm_cvtps_pd(__m128(x))); }
-INLINE V<double> second_half(V<float> x) { return V<double>(_mm_cvtps_pd(_mm_movehl_ps(__m128(x), __m128(x)))); }
-INLINE V<float> joined(V<double> a, V<double> b) {
-    return V<float>(_mm_movelh_ps(_mm_cvtpd_ps(__m128d(a)), _mm_cvtpd_ps(__m128d(b))));
-}
-#elif defined(__GNUC__)
-typedef float Half __attribute__((vector_size(VECTOR_BYTES / 2)));
-INLINE V<double> first_half(V<float> x) {
-    Half part;
-    std::memcpy(&part, &x, sizeof part);
-    return __builtin_convertvector(part, V<double>);
-}
-INLINE V<double> second_half(V<float> x) {
-    Half parts[2];
-    std::memcpy(parts, &x, sizeof x);
-    return __builtin_convertvector(parts[1], V<double>);
-}
-INLINE V<float> joined(V<double> a, V<double> b) {
-    Half parts[2] = {__builtin_convertvector(a, Half), __builtin_convertvector(b, Half)};
-    V<float> x;
-    std::memcpy(&x, parts, sizeof x);
-    return x;
-}
-#else
-INLINE double first_half(float x) { return x; }
-INLINE double second_half(float x) { return x; }
-INLINE float joined(double a, double) { return float(a); }
-#endif
-
 // A function of doubles applied to floats.
 template <class F>
 INLINE V<float> wide(V<float> x, F f) {

@@ -17,26 +17,13 @@ namespace {
 
 PyObject *row_sums_twin, *row_largest_twin, *row_smallest_twin;
 
-constexpr npy_intp PIECE = 1 << 15;  // elements of a row that are taken at once
-
 template <class T>
 using Loop = T (*ReduceOf<T>::*)(const T*, std::intptr_t);
-
-template <class T>
-const ReduceOf<T>& loops_for();
-template <>
-const ReduceOf<float>& loops_for<float>() {
-    return reduce_loops().single;
-}
-template <>
-const ReduceOf<double>& loops_for<double>() {
-    return reduce_loops().wide;
-}
 
 // The result of each row into ``out``; ``parts`` has room for those of all pieces, of which a row has ``pieces``.
 template <class T>
 void run(Loop<T> loop, const T* x, npy_intp rows, npy_intp columns, npy_intp pieces, T* parts, T* out) {
-    T (*const f)(const T*, std::intptr_t) = loops_for<T>().*loop;
+    T (*const f)(const T*, std::intptr_t) = reduce_loops_of<T>().*loop;
     const npy_intp length = columns < PIECE ? columns : PIECE;
     parallel_for(rows * pieces, grain_for(length), [=](npy_intp begin, npy_intp end) {
         for (npy_intp n = begin; n < end; n++) {
