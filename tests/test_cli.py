@@ -29,7 +29,7 @@ def call(
         capture_output=True,
         text=True,
         timeout=120,
-        env=os.environ | environment,
+        env=os.environ | {"PYTHONUNBUFFERED": ""} | environment,  # what waits in a buffer must come out, too
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import contextlib
 import os
 import runpy
 import signal
@@ -126,5 +127,8 @@ def without_runner(trace: TracebackType | None) -> TracebackType | None:
 def end_by_signal(interrupted: list[bool]) -> None:
     """After an unhandled Ctrl-C end by the signal itself, as Python does, so that shells notice."""
     if interrupted:
+        for stream in (sys.stdout, sys.stderr):  # not flushed by an end like this
+            with contextlib.suppress(Exception):
+                stream.flush()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
