@@ -22,7 +22,12 @@ from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
-COMPILED = ["src/livetape/_tape/*.py", "src/livetape/dtypes.py", "src/livetape/operators.py"]
+COMPILED = [
+    "src/livetape/_tape/*.py",
+    "src/livetape/dtypes.py",
+    "src/livetape/operators.py",
+    "src/livetape/shortcuts.py",
+]
 NATIVE = "src/livetape/kernels/native/*.cpp"
 CHOICE = os.environ.get("LIVETAPE_PURE", "")
 if CHOICE not in ("", "0", "1"):

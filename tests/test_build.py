@@ -21,7 +21,7 @@ EXPECTED = os.environ.get("LIVETAPE_EXPECT")  # set by the Makefile; unset when 
 
 
 def compiled_sources() -> list[str]:
-    listed = re.search(r"^COMPILED = \[(.*)\]$", (ROOT / "setup.py").read_text(), re.MULTILINE)
+    listed = re.search(r"^COMPILED = \[(.*?)\]$", (ROOT / "setup.py").read_text(), re.MULTILINE | re.DOTALL)
     assert listed is not None
     found = [path for pattern in re.findall(r'"(.*?)"', listed[1]) for path in ROOT.glob(pattern)]
     return [path.relative_to(ROOT / "src").as_posix() for path in found if path.name != "__init__.py"]

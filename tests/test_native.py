@@ -133,8 +133,9 @@ def test_wrong_numbers_of_arguments_are_refused() -> None:
 
 
 # ---------------------------------------------------------------- views
+@pytest.mark.parametrize("name", ["reshaped", "viewed"])
 @pytest.mark.parametrize("shape", [(), (0,), (6,), (2, 3), (4, 0), (2, 3, 4)])
-def test_reshaped(shape: tuple[int, ...]) -> None:
+def test_reshaped(name: str, shape: tuple[int, ...]) -> None:
     x = np.asarray(draw(shape, np.float32))
     fixed = np.empty(shape, np.float32)
     fixed.flags.writeable = False
@@ -150,7 +151,7 @@ def test_reshaped(shape: tuple[int, ...]) -> None:
             [*strange(x)][-1] if shape else x,
         ):
             for given in (sizes, (sizes,), (list(sizes),), ([np.int64(n) for n in sizes if n < 2**60],)):
-                want, got = TWINS["reshaped"](array, given), native.reshaped(array, given)
+                want, got = TWINS[name](array, given), getattr(native, name)(array, given)
                 assert (want is None) == (got is None), given
                 if want is not None:
                     assert got.shape == want.shape and got.dtype == want.dtype

@@ -141,7 +141,8 @@ def methods_file(modules: dict[str, types.ModuleType], names: set[str]) -> list[
         "from livetape.ops import (",
         *[f"    {f}," for f in sorted(whole)],
         ")",
-        *imports(single | {"bind": ("boundary", "bind")}),
+        *imports(single | {n: ("boundary", n) for n in ("bind", "shorten")}),
+        "from livetape.shortcuts import SHORTCUTS",
         "",
         "",
         "class Methods(Operators):",
@@ -152,6 +153,7 @@ def methods_file(modules: dict[str, types.ModuleType], names: set[str]) -> list[
         "",
         "",
         "bind(Methods)",
+        "shorten(SHORTCUTS, Methods)",
     ]
 
 

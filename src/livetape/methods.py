@@ -58,6 +58,7 @@ from livetape.ops import (
 )
 from livetape.ops.boundary import (
     bind,
+    shorten,
 )
 from livetape.ops.diagonal import (
     diag,
@@ -85,6 +86,7 @@ from livetape.ops.stft import (
     istft,
     stft,
 )
+from livetape.shortcuts import SHORTCUTS
 
 
 class Methods(Operators):
@@ -723,3 +725,4 @@ class Methods(Operators):
 
 
 bind(Methods)
+shorten(SHORTCUTS, Methods)

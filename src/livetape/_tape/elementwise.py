@@ -231,17 +231,24 @@ class Elementwise(Op):
         """Append a node for a two-argument call if an input needs a gradient."""
         if not self.formulas or result.dtype.category < FLOAT:
             return
+        x: TensorBase | None = a if isinstance(a, TensorBase) else None  # each attribute of ``a`` would ask again
+        y: TensorBase | None = b if isinstance(b, TensorBase) else None
+        plain = state.hooking == 0 and not state.watching  # and no input was ever changed or is a view
         mask: i64 = 0
         recording = is_recording()
-        if isinstance(a, TensorBase):
-            if recording and a.base is not None:
-                refresh_view(a)
-            if a.recorded and self.of_input[0] is not None:
+        if x is not None:
+            if x.base is not None or x.version is not None or x.inference:
+                plain = False
+                if recording and x.base is not None:
+                    refresh_view(x)
+            if x.recorded and self.of_input[0] is not None:
                 mask = 1
-        if isinstance(b, TensorBase):
-            if recording and b.base is not None:
-                refresh_view(b)
-            if b.recorded and len(self.of_input) > 1 and self.of_input[1] is not None:
+        if y is not None:
+            if y.base is not None or y.version is not None or y.inference:
+                plain = False
+                if recording and y.base is not None:
+                    refresh_view(y)
+            if y.recorded and len(self.of_input) > 1 and self.of_input[1] is not None:
                 mask |= 2
         if mask == 0 or not recording:
             if state.watching:
@@ -249,33 +256,24 @@ class Elementwise(Op):
             return
         node: Node = self.node_class()
         node._op = self
+        first = edge_of(x) if x is not None and mask & 1 else None
         if len(self.tensors) == 1:
-            node._edges = (edge_of(a),)
+            node._edges = (first,)
         else:
-            node._edges = (edge_of(a) if mask & 1 else None, edge_of(b) if mask & 2 else None)
+            node._edges = (first, edge_of(y) if y is not None and mask & 2 else None)
         result.node = node
         result.recorded = True
         if differs:
             node._metas = (
-                (shape_of(a), a.dtype) if isinstance(a, TensorBase) else None,
-                (shape_of(b), b.dtype) if isinstance(b, TensorBase) else None,
+                None if x is None else (shape_of(x), x.dtype),
+                None if y is None else (shape_of(y), y.dtype),
             )
         plan = self.plan(mask)
-        if plan.count == 0 and not state.watching:
-            return
-        if (
-            plan.count != 1
-            or state.watching
-            or state.hooking != 0
-            or (isinstance(a, TensorBase) and (a.version is not None or a.base is not None or a.inference))
-            or (isinstance(b, TensorBase) and (b.version is not None or b.base is not None or b.inference))
-        ):
-            self.save(node, (a, b), (result,), mask)
-        elif plan.kind == INPUT:
+        if plain and plan.count == 1 and plan.kind == INPUT:
             node._saved = plan.only(a if plan.index == 0 else b)
-        elif plan.kind == RESULT:
+        elif plain and plan.count == 1 and plan.kind == RESULT:
             node._saved = plan.only(result.array)
-        else:
+        elif plan.count != 0 or state.watching:
             self.save(node, (a, b), (result,), mask)
 
     def run(self, values: tuple[Any, ...]) -> Any:

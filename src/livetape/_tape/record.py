@@ -232,25 +232,24 @@ class Op:
     def run_one(self, values: tuple[Any, ...]) -> TensorBase:
         """`run` for the usual row: tensors in, one tensor out."""
         first = values[0]
+        like: TensorBase | None = first if isinstance(first, TensorBase) else None
         out: Any
         if (
             self.quick is not None
-            and isinstance(first, TensorBase)
-            and first.dtype.category == FLOAT
-            and first.dtype.itemsize > 2
+            and like is not None
+            and like.dtype.category == FLOAT
+            and like.dtype.itemsize > 2
             and len(values) == 1
         ):
-            out = self.quick(first.array)
+            out = self.quick(like.array)
         elif len(values) == 2 and len(self.tensor_at) == 2:
             second = values[1]
             out = self.kernel(
-                first.array if isinstance(first, TensorBase) else first,
-                second.array if isinstance(second, TensorBase) else second,
+                first if like is None else like.array, second.array if isinstance(second, TensorBase) else second
             )
         else:
             out = self.kernel(*self.arrays(values))
-        result = wrap_like(out, first if isinstance(first, TensorBase) else None)
-        return self.record_one(values, result)
+        return self.record_one(values, wrap_like(out, like))
 
     def record_one(self, values: tuple[Any, ...], result: TensorBase) -> TensorBase:
         """Append a node for a row of one output if an input needs a gradient."""
@@ -261,18 +260,20 @@ class Op:
         differs = False
         plain = state.hooking == 0 and not state.watching  # and nothing saved was ever changed or is a view
         kind = result.dtype
+        tensor: TensorBase = result
         for at in self.tensor_at:
             value = values[at]
             if isinstance(value, TensorBase):
-                if value.base is not None:
+                tensor = value  # of this type: each attribute of ``value`` would have it checked again
+                if tensor.base is not None:
                     if is_recording():
-                        refresh_view(value)
+                        refresh_view(tensor)
                     plain = False
-                if value.version is not None or value.inference:
+                if tensor.version is not None or tensor.inference:
                     plain = False
-                if value.recorded:
+                if tensor.recorded:
                     mask |= bit
-                    differs = differs or value.dtype is not kind
+                    differs = differs or tensor.dtype is not kind
             elif isinstance(value, (list, tuple)) and versions_of(value) != 0:
                 plain = False
             bit <<= 1
@@ -285,7 +286,7 @@ class Op:
         node._op = self
         count = len(self.tensor_at)
         if count == 1:
-            node._edges = (edge_of(values[self.tensor_at[0]]),)
+            node._edges = (edge_of(tensor),)
         elif count == 2:
             node._edges = (
                 edge_of(values[self.tensor_at[0]]) if mask & 1 else None,
@@ -330,6 +331,11 @@ class Op:
                 sized = values[plan.index]
                 if isinstance(sized, TensorBase):
                     return plan.only(shape_of(sized))
+        elif plan.in_order:
+            sized = values[0]
+            if isinstance(sized, TensorBase):
+                size = shape_of(sized)
+                return (size, values[1], values[2]) if plan.count == 3 else (size, *values[1 : plan.count])
         found: list[Any] = [None] * plan.total
         for position in plan.positions:
             found[position] = self.saved_value(self.saved[position], values, result)

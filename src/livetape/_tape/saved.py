@@ -60,7 +60,7 @@ class Formula:
 class Plan:
     """What a node saves when certain inputs need a gradient: positions in Op.saved, the first one in full."""
 
-    __slots__ = ("count", "first", "index", "kind", "positions", "total")
+    __slots__ = ("count", "first", "in_order", "index", "kind", "positions", "total")
 
     def __init__(self, positions: tuple[int, ...], saved: list[Saved]) -> None:
         self.positions = positions
@@ -69,6 +69,10 @@ class Plan:
         self.first: i64 = positions[0] if positions else 0
         self.kind: i64 = saved[self.first].kind if positions else 0
         self.index: i64 = saved[self.first].index if positions else 0
+        # Whether it is the size of the first argument, then the arguments after it, as views save them.
+        self.in_order: bool = self.count == self.total and all(
+            s.index == i and s.kind == (PARAM if i else SIZE) for i, s in enumerate(saved)
+        )
 
     def only(self, value: Any) -> tuple[Any, ...]:
         """Node._saved for a plan of one name."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from livetape.kernels.compiled import compiled
 
-__all__ = ["reshaped"]
+__all__ = ["reshaped", "viewed"]
 
 
 def _reshaped(array: Any, sizes: tuple[Any, ...]) -> Any:
@@ -20,3 +20,11 @@ def _reshaped(array: Any, sizes: tuple[Any, ...]) -> Any:
 
 
 reshaped = compiled("reshaped", _reshaped)
+
+
+def _viewed(array: Any, sizes: tuple[Any, ...]) -> Any:
+    """`reshaped` for arrays that lie in the usual order and at least one size; None for others."""
+    return _reshaped(array, sizes) if sizes and array.flags.c_contiguous else None
+
+
+viewed = compiled("viewed", _viewed)

@@ -6,6 +6,7 @@ namespace native {
 namespace {
 
 PyObject* reshaped_twin;
+PyObject* viewed_twin;
 
 // Reads sizes, one of which may be -1, for ``total`` elements; false where they need a closer look.
 bool read_sizes(PyObject* sizes, npy_intp total, npy_intp* dims, int* count) {
@@ -38,39 +39,47 @@ bool read_sizes(PyObject* sizes, npy_intp total, npy_intp* dims, int* count) {
     return true;
 }
 
+// A view of a contiguous array in the shape that numbers, or one sequence of them, ask for; null where the sizes need a
+// closer look, with an exception set if it failed.
+PyObject* quick_view(PyObject* value, PyObject* sizes) {
+    if (!PyArray_CheckExact(value) || !PyArray_IS_C_CONTIGUOUS(as_array(value)) || !PyTuple_Check(sizes)) return nullptr;
+    if (PyTuple_GET_SIZE(sizes) == 1) {
+        PyObject* first = PyTuple_GET_ITEM(sizes, 0);
+        if (PyTuple_Check(first) || PyList_CheckExact(first)) sizes = first;
+    }
+    PyArrayObject* array = as_array(value);
+    npy_intp dims[NPY_MAXDIMS];
+    int ndim;
+    if (!read_sizes(sizes, PyArray_SIZE(array), dims, &ndim)) return nullptr;
+    PyArray_Descr* kind = PyArray_DESCR(array);
+    Py_INCREF(kind);
+    PyObject* view = PyArray_NewFromDescr(&PyArray_Type, kind, ndim, dims, nullptr, PyArray_DATA(array),
+                                          PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, nullptr);
+    if (view != nullptr && PyArray_SetBaseObject(as_array(view), Py_NewRef(value)) < 0) Py_CLEAR(view);
+    return view;
+}
+
 // A view in another shape: reshaped(array, (2, -1)) or reshaped(array, ((2, -1),)); None where there is none.
 PyObject* reshaped(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (!arguments("reshaped", count, 2)) return nullptr;
-    PyObject* sizes = args[1];
-    if (PyArray_CheckExact(args[0]) && PyArray_IS_C_CONTIGUOUS(as_array(args[0])) && PyTuple_Check(sizes)) {
-        if (PyTuple_GET_SIZE(sizes) == 1) {
-            PyObject* first = PyTuple_GET_ITEM(sizes, 0);
-            if (PyTuple_Check(first) || PyList_CheckExact(first)) sizes = first;
-        }
-        PyArrayObject* array = as_array(args[0]);
-        npy_intp dims[NPY_MAXDIMS];
-        int ndim;
-        if (read_sizes(sizes, PyArray_SIZE(array), dims, &ndim)) {
-            PyArray_Descr* kind = PyArray_DESCR(array);
-            Py_INCREF(kind);
-            PyObject* view = PyArray_NewFromDescr(&PyArray_Type, kind, ndim, dims, nullptr, PyArray_DATA(array),
-                                                  PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, nullptr);
-            if (view == nullptr) return nullptr;
-            if (PyArray_SetBaseObject(as_array(view), Py_NewRef(args[0])) < 0) {
-                Py_DECREF(view);
-                return nullptr;
-            }
-            return view;
-        }
-    }
-    return call(reshaped_twin, args, count);
+    PyObject* view = quick_view(args[0], args[1]);
+    return view != nullptr || PyErr_Occurred() ? view : call(reshaped_twin, args, count);
+}
+
+// The same for contiguous arrays and at least one size; None for others.
+PyObject* viewed(PyObject*, PyObject* const* args, Py_ssize_t count) {
+    if (!arguments("viewed", count, 2)) return nullptr;
+    if (PyTuple_Check(args[1]) && PyTuple_GET_SIZE(args[1]) == 0) Py_RETURN_NONE;
+    PyObject* view = quick_view(args[0], args[1]);
+    return view != nullptr || PyErr_Occurred() ? view : call(viewed_twin, args, count);
 }
 
 }  // namespace
 
 PyMethodDef view_methods[] = {FAST("reshaped", reshaped, "a view in another shape, None where there is none"),
+                              FAST("viewed", viewed, "the same for contiguous arrays alone"),
                               {nullptr, nullptr, 0, nullptr}};
 
-const Twin view_twins[] = {{"reshaped", &reshaped_twin}, {nullptr, nullptr}};
+const Twin view_twins[] = {{"reshaped", &reshaped_twin}, {"viewed", &viewed_twin}, {nullptr, nullptr}};
 
 }  // namespace native
