@@ -137,9 +137,12 @@ def test_the_child_of_a_fork_has_its_own() -> None:
     np.empty(LARGE)
     child = os.fork()
     if child == 0:
-        ones = torch.ones(LARGE)
-        good = float((ones + ones).sum()) == 2 * LARGE and buffers.info().kept > 0
-        os._exit(0 if good else 1)
+        good = False
+        try:
+            ones = torch.ones(LARGE)
+            good = float((ones + ones).sum()) == 2 * LARGE and buffers.info().kept > 0
+        finally:
+            os._exit(0 if good else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 

@@ -523,8 +523,10 @@ def test_a_forked_child_inherits_the_state() -> None:
         warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:
-        os.write(write, generator.bits.words(4).tobytes())
-        os._exit(0)
+        try:
+            os.write(write, generator.bits.words(4).tobytes())
+        finally:
+            os._exit(0)  # whatever happens: the other tests are the parent's
     os.waitpid(child, 0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
