@@ -18,21 +18,21 @@ namespace {
 PyObject *row_sums_twin, *row_largest_twin, *row_smallest_twin;
 
 template <class T>
-using Loop = T (*ReduceOf<T>::*)(const T*, std::intptr_t);
+using Loop = typename ReduceOf<T>::Rows ReduceOf<T>::*;
 
 // The result of each row into ``out``; ``parts`` has room for those of all pieces, of which a row has ``pieces``.
 template <class T>
 void run(Loop<T> loop, const T* x, npy_intp rows, npy_intp columns, npy_intp pieces, T* parts, T* out) {
-    T (*const f)(const T*, std::intptr_t) = reduce_loops_of<T>().*loop;
+    const auto f = reduce_loops_of<T>().*loop;
     const npy_intp length = columns < PIECE ? columns : PIECE;
     parallel_for(rows * pieces, grain_for(length), [=](npy_intp begin, npy_intp end) {
+        if (pieces == 1) return f(x + begin * columns, end - begin, columns, out + begin);
         for (npy_intp n = begin; n < end; n++) {
             const npy_intp start = n % pieces * PIECE, rest = columns - start;
-            parts[n] = f(x + n / pieces * columns + start, rest < PIECE ? rest : PIECE);
+            f(x + n / pieces * columns + start, 1, rest < PIECE ? rest : PIECE, parts + n);
         }
     });
-    if (parts == out) return;
-    for (npy_intp row = 0; row < rows; row++) out[row] = f(parts + row * pieces, pieces);
+    if (pieces > 1) f(parts, rows, pieces, out);
 }
 
 template <class T>
@@ -57,7 +57,7 @@ PyObject* rows_of(PyObject* x, PyObject* twin, Loop<float> single, Loop<double> 
     return out.release();
 }
 
-PyObject* row_sums(PyObject*, PyObject* x) { return rows_of(x, row_sums_twin, &ReduceOf<float>::sum, &ReduceOf<double>::sum); }
+PyObject* row_sums(PyObject*, PyObject* x) { return rows_of(x, row_sums_twin, &ReduceOf<float>::sums, &ReduceOf<double>::sums); }
 
 PyObject* row_largest(PyObject*, PyObject* x) {
     return rows_of(x, row_largest_twin, &ReduceOf<float>::largest, &ReduceOf<double>::largest);

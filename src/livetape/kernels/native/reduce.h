@@ -12,9 +12,8 @@ constexpr std::intptr_t STRIP = 512;      // columns
 template <class T>
 struct ReduceOf {
     using Size = std::intptr_t;
-    T (*sum)(const T* x, Size count);
-    T (*largest)(const T* x, Size count);   // NaN if there is one
-    T (*smallest)(const T* x, Size count);
+    using Rows = void (*)(const T* x, Size rows, Size columns, T* out);
+    Rows sums, largest, smallest;  // NaN where a row has one
     // Of each row, or of each of up to STRIP columns: a number near the mean, how far the mean is from it (of their sum, digits
     // would be lost), and the sum of the squared distances from the mean.
     void (*row_spreads)(const T* x, Size rows, Size columns, double* near, double* apart, double* spread);

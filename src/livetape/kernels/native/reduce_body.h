@@ -1,4 +1,4 @@
-// One result of one run of elements: no guard, see reduce.cpp. A long run is read in four places at once, for which memory gives
+// Sums, extremes and spread of runs of elements: no guard, see reduce.cpp. A long run is read in four places at once, for which memory gives
 // more at a time; of a short one, the memory behind it is asked for, which is that of the next. Four sums are under way, so
 // that no addition waits for the one before.
 
@@ -32,39 +32,87 @@ INLINE void by_four(const T* x, Size count, T rest, Size block, F f, G g) {
     g();
 }
 
-template <class T>
-T sum(const T* x, Size count) {
-    const V<T> none = {};
-    V<T> sums[4] = {none, none, none, none}, total[4] = {none, none, none, none};
-    by_four<T>(
-        x, count, T(0), 32, [&](int k, V<T> v) { sums[k] += v; },
-        [&] {  // block by block, so that the error stays small
-            for (int k = 0; k < 4; k++) total[k] += sums[k], sums[k] = none;
-        });
-    return sum_of<T>((total[0] + total[1]) + (total[2] + total[3]));
+// Four rows, ``apart`` elements from each other: k is the number of the row.
+template <class T, class F, class G>
+INLINE void four_rows(const T* x, Size apart, Size count, T rest, Size block, F f, G g) {
+    constexpr Size W = Vec<T>::W;
+    const Size whole = count / W;
+    for (Size n = 0; n < whole;) {
+        const Size stop = n + block < whole ? n + block : whole;
+        for (; n < stop; n++)
+            for (int k = 0; k < 4; k++) f(k, load(x + k * apart + n * W));
+        g();
+    }
+    if (whole * W == count) return;
+    for (int k = 0; k < 4; k++) f(k, load_some(x + k * apart + whole * W, count - whole * W, rest));
+    g();
 }
 
+template <class T>
+struct Sum {
+    static constexpr Size BLOCK = 32;  // block by block, so that the error stays small
+    static constexpr T REST = 0;
+    V<T> part[4], total[4];
+    INLINE Sum() {
+        for (int k = 0; k < 4; k++) part[k] = total[k] = V<T>{};
+    }
+    INLINE void take(int k, V<T> v) { part[k] += v; }
+    INLINE void next() {
+        for (int k = 0; k < 4; k++) total[k] += part[k], part[k] = V<T>{};
+    }
+    INLINE T of_row(int k) const { return sum_of<T>(total[k]); }
+    INLINE T of_all() const { return sum_of<T>((total[0] + total[1]) + (total[2] + total[3])); }
+};
+
 template <class T, bool LARGEST>
-T extreme(const T* x, Size count) {
-    constexpr int W = Vec<T>::W;
-    const T start = LARGEST ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::infinity();
-    V<T> best[4] = {splat(start), splat(start), splat(start), splat(start)};
-    const V<T> none = {};
-    V<T> odd[4] = {none, none, none, none};  // NaN once there was one
-    by_four<T>(
-        x, count, start, count,
-        [&](int k, V<T> v) {
-            best[k] = LARGEST ? (v > best[k] ? v : best[k]) : (v < best[k] ? v : best[k]);
-            odd[k] += v != v ? v : none;
-        },
-        [] {});
-    T lanes[4 * W], nan = 0, found = start;
-    std::memcpy(lanes, odd, sizeof odd);
-    for (T lane : lanes) nan += lane;
-    if (nan != nan) return nan;
-    std::memcpy(lanes, best, sizeof best);
-    for (T lane : lanes) found = LARGEST ? (lane > found ? lane : found) : (lane < found ? lane : found);
-    return found;
+struct Extreme {
+    static constexpr Size BLOCK = std::numeric_limits<Size>::max() / 2;
+    static constexpr T REST = LARGEST ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::infinity();
+    V<T> best[4];
+    typename Vec<T>::I odd[4];  // not 0 once there was NaN
+    INLINE Extreme() {
+        for (int k = 0; k < 4; k++) best[k] = splat(REST), odd[k] = typename Vec<T>::I{};
+    }
+    static INLINE V<T> better(V<T> a, V<T> b) { return LARGEST ? (a > b ? a : b) : (a < b ? a : b); }
+    INLINE void take(int k, V<T> v) {
+        best[k] = better(v, best[k]);
+        odd[k] |= v != v;
+    }
+    INLINE void next() {}
+    static INLINE T found(V<T> best, typename Vec<T>::I odd) {
+        T lanes[Vec<T>::W], found = REST;
+        store(lanes, best);
+        for (T lane : lanes) found = LARGEST ? (lane > found ? lane : found) : (lane < found ? lane : found);
+        V<T> bits;
+        std::memcpy(&bits, &odd, sizeof bits);
+        store(lanes, bits);
+        for (T lane : lanes) found = lane != T(0) ? std::numeric_limits<T>::quiet_NaN() : found;
+        return found;
+    }
+    INLINE T of_row(int k) const { return found(best[k], odd[k]); }
+    INLINE T of_all() const {
+        return found(better(better(best[0], best[1]), better(best[2], best[3])), (odd[0] | odd[1]) | (odd[2] | odd[3]));
+    }
+};
+
+template <class T, class R>
+T of_run(const T* x, Size count) {
+    R r;
+    by_four<T>(x, count, R::REST, R::BLOCK, [&](int k, V<T> v) { r.take(k, v); }, [&] { r.next(); });
+    return r.of_all();
+}
+
+// Rows that are no long runs are read four at a time, from the four quarters of what there is.
+template <class T, class R>
+void of_rows(const T* x, Size rows, Size columns, T* out) {
+    const Size fourth = columns * Size(sizeof(T)) < LONG ? rows / 4 : 0;
+    for (Size row = 0; row < fourth; row++) {
+        R r;
+        four_rows<T>(x + row * columns, fourth * columns, columns, R::REST, R::BLOCK, [&](int k, V<T> v) { r.take(k, v); },
+                     [&] { r.next(); });
+        for (int k = 0; k < 4; k++) out[row + k * fourth] = r.of_row(k);
+    }
+    for (Size row = 4 * fourth; row < rows; row++) out[row] = of_run<T, R>(x + row * columns, columns);
 }
 
 // ---------------------------------------------------------------- spread
@@ -220,7 +268,7 @@ void column_spreads(const T* x, Size rows, Size step, Size columns, double* midd
 
 template <class T>
 constexpr ReduceOf<T> all() {
-    return {sum<T>, extreme<T, true>, extreme<T, false>, row_spreads<T>, column_spreads<T>};
+    return {of_rows<T, Sum<T>>, of_rows<T, Extreme<T, true>>, of_rows<T, Extreme<T, false>>, row_spreads<T>, column_spreads<T>};
 }
 
 const ReduceLoops table = {all<float>(), all<double>()};
