@@ -31,6 +31,7 @@ SUMS = {
     "sum_rows",
     "softmax_backward",
     "log_softmax_backward",
+    "layer_norm_backward",  # the gradients of weight and bias: over all rows
 }  # their terms may cancel
 HALF = (np.float16, ml_dtypes.bfloat16)
 OWN = {
