@@ -83,8 +83,8 @@ REASONS = {
     "ipu": "asks about a device that is not there",
     "xpu": "asks about a device that is not there",
     "mtia": "asks about a device that is not there",
-    "handle_torch_function": "overriding functions by class is not offered",
-    "has_torch_function": "overriding functions by class is not offered",
+    "handle_torch_function": "in `torch.overrides` alone",
+    "has_torch_function": "in `torch.overrides` alone",
 }
 
 
