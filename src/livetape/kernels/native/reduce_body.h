@@ -73,7 +73,7 @@ struct Extreme {
     INLINE Extreme() {
         for (int k = 0; k < 4; k++) best[k] = splat(REST), odd[k] = typename Vec<T>::I{};
     }
-    static INLINE V<T> better(V<T> a, V<T> b) { return LARGEST ? (a > b ? a : b) : (a < b ? a : b); }
+    static INLINE V<T> better(V<T> a, V<T> b) { return LARGEST ? larger<T>(a, b) : smaller<T>(a, b); }
     INLINE void take(int k, V<T> v) {
         best[k] = better(v, best[k]);
         odd[k] |= v != v;

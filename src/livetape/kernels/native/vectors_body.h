@@ -184,9 +184,34 @@ INLINE T sum_of(V<T> v) {
     return lanes[0];
 }
 
-template <class T>
-INLINE V<T> larger(V<T> a, V<T> b) {  // b where either is NaN
+// The larger and the smaller of two; b where either is NaN.
+#if defined(LIVETAPE_SEVERAL) && VECTOR_BYTES == 64
+INLINE V<float> larger_of(V<float> a, V<float> b) { return V<float>(_mm512_max_ps(__m512(a), __m512(b))); }
+INLINE V<double> larger_of(V<double> a, V<double> b) { return V<double>(_mm512_max_pd(__m512d(a), __m512d(b))); }
+INLINE V<float> smaller_of(V<float> a, V<float> b) { return V<float>(_mm512_min_ps(__m512(a), __m512(b))); }
+INLINE V<double> smaller_of(V<double> a, V<double> b) { return V<double>(_mm512_min_pd(__m512d(a), __m512d(b))); }
+#elif defined(LIVETAPE_SEVERAL) && VECTOR_BYTES == 32
+INLINE V<float> larger_of(V<float> a, V<float> b) { return V<float>(_mm256_max_ps(__m256(a), __m256(b))); }
+INLINE V<double> larger_of(V<double> a, V<double> b) { return V<double>(_mm256_max_pd(__m256d(a), __m256d(b))); }
+INLINE V<float> smaller_of(V<float> a, V<float> b) { return V<float>(_mm256_min_ps(__m256(a), __m256(b))); }
+INLINE V<double> smaller_of(V<double> a, V<double> b) { return V<double>(_mm256_min_pd(__m256d(a), __m256d(b))); }
+#else
+template <class V>
+INLINE V larger_of(V a, V b) {
     return a > b ? a : b;
+}
+template <class V>
+INLINE V smaller_of(V a, V b) {
+    return a < b ? a : b;
+}
+#endif
+template <class T>
+INLINE V<T> larger(V<T> a, V<T> b) {
+    return larger_of(a, b);
+}
+template <class T>
+INLINE V<T> smaller(V<T> a, V<T> b) {
+    return smaller_of(a, b);
 }
 
 template <class T>
@@ -244,8 +269,7 @@ INLINE V<T> exp_of(V<T> x) {
     using E = Exp<T>;
     using I = typename Vec<T>::I;
     const V<T> low = splat<T>(E::low), high = splat<T>(E::high), round = splat<T>(E::round);
-    x = x < low ? low : x;  // NaN stays
-    x = x > high ? high : x;
+    x = smaller<T>(high, larger<T>(low, x));  // NaN stays
     V<T> t = x * T(1.44269504088896340736) + round, half, n = t - round;
     V<T> r = x - n * E::ln2_high;
     r = r - n * E::ln2_low;
