@@ -161,6 +161,33 @@ def test_reshaped(name: str, shape: tuple[int, ...]) -> None:
                     np.testing.assert_array_equal(got, want)
 
 
+# ---------------------------------------------------------------- arrays put together
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (0, 2), (2, 3), (2, 3, 4)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_, np.complex64, ">f4"])
+@pytest.mark.parametrize("count", [1, 2, 40])
+def test_stacked(shape: tuple[int, ...], dtype: Any, count: int) -> None:
+    arrays = [np.asarray(draw(shape, np.float32, i)).astype(dtype) for i in range(count)]
+    kind = arrays[0].dtype
+    arrays = [a.view(kind) for a in arrays]
+    mixed = [*arrays[1:], arrays[0].astype(np.complex128)]
+    lists = [arrays, [a.T for a in arrays], mixed, [np.broadcast_to(a, shape) for a in arrays]]
+    lists.append([a[..., None][..., 0] for a in arrays])
+    for given in lists:
+        want, got = TWINS["stacked"](given), native.stacked(given)
+        assert (want is None) == (got is None)
+        if want is not None:
+            assert got.dtype == want.dtype and got.shape == want.shape and got.flags.c_contiguous
+            np.testing.assert_array_equal(got, want)
+            assert not any(np.shares_memory(got, a) for a in given)
+
+
+def test_what_cannot_be_stacked_is_left_to_the_twin() -> None:
+    with pytest.raises(ValueError):
+        native.stacked([np.ones(2), np.ones(3)])
+    with pytest.raises((ValueError, IndexError)):
+        native.stacked([])
+
+
 # ---------------------------------------------------------------- threads
 @pytest.mark.parametrize("shape", [(700, 300), (5000, 40), (3, 70_000), (4001, 3)])
 def test_rows_do_not_depend_on_the_number_of_threads(shape: tuple[int, ...]) -> None:

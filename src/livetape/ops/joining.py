@@ -9,6 +9,7 @@ import numpy as np
 from livetape._tape.explain import noted
 from livetape._tape.tensor import TensorBase
 from livetape.dtypes import SCALAR_TYPE, default, of_numpy, promote_types
+from livetape.kernels.joining import stacked
 from livetape.ops.basics import zeros
 from livetape.ops.dims import wrap_dim
 from livetape.ops.indexing import FULL, SLICE
@@ -91,8 +92,10 @@ STACK = row(
 
 
 def _stack(inputs: Any, dim: int) -> Any:
-    if dim == 0 and inputs[0].ndim:
-        return _joined(inputs, 0).reshape(len(inputs), *inputs[0].shape)
+    if dim == 0:
+        out = stacked(inputs)
+        if out is not None:
+            return out
     return _joined([a[(*(FULL,) * dim, None)] for a in inputs], dim)
 
 
@@ -119,9 +122,9 @@ def tensor_list(name: str, tensors: Any) -> Any:
                 f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
             )
         )
-    for i, one in enumerate(tensors):
-        if not isinstance(one, TensorBase):
-            raise noted(TypeError(f"expected Tensor as element {i} in argument 0, but got {type(one).__name__}"))
+    if not all(issubclass(kind, TensorBase) for kind in set(map(type, tensors))):
+        i, one = next((i, one) for i, one in enumerate(tensors) if not isinstance(one, TensorBase))
+        raise noted(TypeError(f"expected Tensor as element {i} in argument 0, but got {type(one).__name__}"))
     return tensors
 
 

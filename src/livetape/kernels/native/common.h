@@ -38,6 +38,8 @@ extern PyMethodDef reduce_methods[];
 extern const Twin reduce_twins[];
 extern PyMethodDef moment_methods[];
 extern const Twin moment_twins[];
+extern PyMethodDef stack_methods[];
+extern const Twin stack_twins[];
 extern PyMethodDef view_methods[];
 extern const Twin view_twins[];
 bool add_boundary(PyObject* module);  // the class Boundary

@@ -27,6 +27,7 @@ const Twin* const twins[] = {
     rnn_twins,
     row_twins,
     small_twins,
+    stack_twins,
     step_twins,
     view_twins,
 };
@@ -99,6 +100,7 @@ PyMODINIT_FUNC PyInit__native(void) {
              native::rnn_methods,
              native::row_methods,
              native::small_methods,
+             native::stack_methods,
              native::step_methods,
              native::view_methods,
          })

@@ -1,6 +1,6 @@
-// Sums, extremes and spread of runs of elements: no guard, see reduce.cpp. A long run is read in four places at once, for which memory gives
-// more at a time; of a short one, the memory behind it is asked for, which is that of the next. Four sums are under way, so
-// that no addition waits for the one before.
+// Sums, extremes and spread of runs of elements: no guard, see reduce.cpp. A long run is read in four places at once, for which
+// memory gives more at a time; of a short one, the memory behind it is asked for, which is that of the next. Four sums are
+// under way, so that no addition waits for the one before.
 
 #include "vectors_body.h"
 
