@@ -27,7 +27,8 @@ PyObject* stacked(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (!PyList_CheckExact(list) || PyList_GET_SIZE(list) == 0) return call(stacked_twin, args, count);
     const Py_ssize_t n = PyList_GET_SIZE(list);
     PyObject* first = PyList_GET_ITEM(list, 0);
-    if (!PyArray_CheckExact(first) || ndim_of(first) >= NPY_MAXDIMS || PyArray_HASFIELDS(as_array(first)) ||
+    if (!PyArray_CheckExact(first) || ndim_of(first) >= NPY_MAXDIMS || !PyArray_ISNOTSWAPPED(as_array(first)) ||
+        PyArray_HASFIELDS(as_array(first)) ||
         PyDataType_REFCHK(PyArray_DESCR(as_array(first))))
         return call(stacked_twin, args, count);
     for (Py_ssize_t i = 0; i < n; i++) {
