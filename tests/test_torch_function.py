@@ -85,6 +85,9 @@ class Named:
         lambda x, y: F.softmax(x, dim=0),
         lambda x, y: F.mse_loss(x, y),
         lambda x, y: nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.BatchNorm1d(2), nn.Dropout())(x),
+        lambda x, y: nn.LSTM(2, 3)(x)[0],
+        lambda x, y: nn.GRUCell(2, 3)(x),
+        lambda x, y: nn.RNN(2, 3)(x)[1],
         lambda x, y: torch.linalg.inv(x),
         lambda x, y: torch.fft.fft(x),
         lambda x, y: torch.add(x, nn.Parameter(y)),
@@ -620,6 +623,7 @@ def test_questions() -> None:
         overrides.is_tensor_method_or_property(f)
         for f in (torch.add, torch.Tensor.add, torch.Tensor.T.__get__, torch.Tensor.__add__, len)
     ] == [False, True, True, True, False]
+    assert resolve_name(torch.conv2d) == "torch.nn.functional.conv2d" and resolve_name(torch.tanh) == "torch.tanh"
     assert resolve_name(torch.einsum) == "torch.functional.einsum" and resolve_name(len) is None
     assert resolve_name(torch.Tensor.grad.__set__) == "torch.Tensor.grad.__set__"
     assert overrides.get_default_nowrap_functions() == {

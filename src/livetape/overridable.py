@@ -12,6 +12,7 @@ import types
 from typing import Any
 
 from livetape._tape.overriding import MISSED, offer, offered
+from livetape.ops.boundary import ALSO
 from livetape.ops.boundary import checked as _BOUNDARY
 
 # The function that an operator stands for; "" if it is called by its own name.
@@ -58,6 +59,8 @@ _UNLIKE: dict[str, tuple[int, tuple[str, ...]]] = {
     "torch.nn.functional.layer_norm": (2, ("cudnn_enable",)),
     "torch.nn.functional.rrelu": (1, ("generator",)),
 }
+# Functions that torch has twice, where livetape has one.
+_TWICE = ("sigmoid", "tanh")
 _NEVER = "is_tensor legacy_tensor from_numpy broadcast_shapes can_cast promote_types"
 _FROM_MODES = "tensor as_tensor asarray scalar_tensor"
 # Methods of class Tensor that are not offered.
@@ -158,8 +161,11 @@ def resolved(public: Any) -> str | None:
         return name
     if not isinstance(public, _BOUNDARY):
         return None
-    module, own = str(public.__module__).replace("livetape", "torch", 1), public.__reduce__()
-    return f"torch.functional.{own}" if module == "torch" and own in _FUNCTIONAL else f"{module}.{own}"
+    own = public.__reduce__()
+    if own in _FUNCTIONAL and public.__module__ == "livetape":
+        return f"torch.functional.{own}"
+    module = public.__module__ if own in _TWICE else ALSO.get(public, public.__module__)
+    return f"torch{module.removeprefix('livetape')}.{own}"
 
 
 def name_of(public: Any) -> str:
@@ -169,6 +175,8 @@ def name_of(public: Any) -> str:
     name = resolved(public)
     if name is None:
         return f"{public.__module__}.{public.__name__}"
+    if public in ALSO and public.__module__ == "livetape":
+        return f"torch.{public.__reduce__()}"
     module, _, own = name.rpartition(".")
     if module == "torch.nn.functional" and public not in offered.in_python:
         return "torch.nn." + own

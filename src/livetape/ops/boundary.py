@@ -22,6 +22,7 @@ from livetape.kernels.compiled import native
 from livetape.ops.signatures import refusal
 
 _MADE: dict[Any, Any] = {}
+ALSO: dict[Any, str] = {}  # the second module in which programs find a function
 _POSITION = re.compile(r"\w+\(\): argument '(\w+)'( \(position -?\d+\)) must be ")
 _HINT = "livetape: {} makes a tensor of it."
 _NUMPY = {"dim": "axis", "keepdim": "keepdims"}
@@ -107,6 +108,8 @@ def publish(names: dict[str, Any], listed: list[str], module: str, prefix: str =
             if made is None:
                 explain = functools.partial(explained, prefix + name)
                 made = _MADE[function, prefix + name] = checked(function, explain, module, name)
+            else:
+                ALSO[made] = module
             names[name] = made
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from livetape import dtypes, ops
 from livetape._tape.modes import is_transformed
+from livetape.nn import functional as F
 from livetape.nn import init
 from livetape.nn.modules._recurrent import (
     LAYERS,
@@ -21,6 +22,7 @@ from livetape.nn.modules._recurrent import (
 from livetape.nn.modules.module import Module
 from livetape.nn.parameter import Parameter
 from livetape.nn.utils.rnn import PackedSequence
+from livetape.ops.boundary import publish_plain
 from livetape.tensor import Tensor
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
@@ -506,7 +508,7 @@ class RNNCell(RNNCellBase):
         input, (h,), batched = self._prepare(input, [hx], ["hidden"])
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        x = ops.linear(input, self.weight_ih, self.bias_ih)
+        x = F.linear(input, self.weight_ih, self.bias_ih)
         found = rnn_cell(x, h, self.weight_hh, self.bias_hh, self.nonlinearity == "relu")
         return found if batched else found.squeeze(0)
 
@@ -522,7 +524,7 @@ class LSTMCell(RNNCellBase):
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         states = [None, None] if hx is None else list(hx)
         input, (h, c), batched = self._prepare(input, states, ["hx[0]", "hx[1]"])
-        h, c = lstm_cell(ops.linear(input, self.weight_ih, self.bias_ih), h, c, self.weight_hh, self.bias_hh)
+        h, c = lstm_cell(F.linear(input, self.weight_ih, self.bias_ih), h, c, self.weight_hh, self.bias_hh)
         return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
 
 
@@ -536,5 +538,9 @@ class GRUCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         input, (h,), batched = self._prepare(input, [hx], ["hidden"])
-        found = gru_cell(ops.linear(input, self.weight_ih, self.bias_ih), h, self.weight_hh, self.bias_hh)
+        found = gru_cell(F.linear(input, self.weight_ih, self.bias_ih), h, self.weight_hh, self.bias_hh)
         return found if batched else found.squeeze(0)
+
+
+# Classes and modes of the program may answer these.
+publish_plain(globals(), ["run_layers", "lstm_cell", "gru_cell", "rnn_cell"], __name__)
