@@ -31,8 +31,11 @@ from livetape.thread_modes import accumulating, elsewhere
 
 add_arrays: Final = np.add
 copyto: Final = np.copyto
+empty: Final = np.empty
 empty_like: Final = np.empty_like
-ones: Final = np.ones
+
+acquire: Final = accumulating.acquire
+release: Final = accumulating.release
 
 DEEP: Final = 30  # walks inside each other, as Functions start them, before a thread is asked for help
 
@@ -432,8 +435,11 @@ class Task:
             exclusive = False
         if entering:
             if grad is not None:
-                with accumulating:
+                acquire()
+                try:
                     accumulate_grad(leaf, grad, exclusive, self.create)
+                finally:
+                    release()
             if extras is not None:
                 if extras.accumulate_hooks is not None:
                     for hook in list(extras.accumulate_hooks.values()):
@@ -619,9 +625,10 @@ def run_backward(
 def run(task: Task, roots: list[Any], root_grads: list[Any], inputs: list[Any] | None) -> list[Any]:
     """`run_backward`, once it is known where."""
     keep, create = task.keep, task.create
-    before = bool(local.grad)
-    outer = local.walk
-    local.walk = task
+    own: dict[str, Any] = local.__dict__  # this thread's
+    before = bool(own.get("grad", True))
+    outer = own.get("walk")
+    own["walk"] = task
     try:
         for root in roots:
             vertex: Vertex = root.node if isinstance(root, Edge) else root
@@ -653,7 +660,7 @@ def run(task: Task, roots: list[Any], root_grads: list[Any], inputs: list[Any] |
         if task.records and not create:
             task.forget(keep)
     finally:
-        local.walk = outer
+        own["walk"] = outer
         set_grad(before)
         task.finish()
     return task.results
@@ -664,7 +671,9 @@ def backward_from(root: TensorBase, keep: bool, create: bool) -> bool:
     edge = edge_of(root)
     if edge is None or root.dtype.category != FLOAT or root.array.size != 1:
         return False
-    grad = wrap(ones(root.array.shape, root.dtype.np), root.dtype, root._size)
+    one = empty(root.array.shape, root.dtype.np)
+    one.fill(1)
+    grad = wrap(one, root.dtype, root._size)
     run_backward([edge], [grad], keep, create, None, True)
     return True
 

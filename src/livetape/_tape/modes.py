@@ -63,20 +63,22 @@ def is_inferring() -> bool:
 
 def set_modes(grad: bool, inference: bool) -> None:
     """Set this thread's grad mode and inference mode."""
+    own: dict[str, Any] = local.__dict__  # asked for once: each look at `local` finds out which thread this is
     recording = grad and not inference
-    if recording != local.recording:
+    if recording != own.get("recording", True):
         state.unrecorded += -1 if recording else 1
-        local.recording = recording
-    if inference != local.inference:
+        own["recording"] = recording
+    if inference != own.get("inference", False):
         state.inferring += 1 if inference else -1
-        local.inference = inference
-    local.grad = grad
+        own["inference"] = inference
+    own["grad"] = grad
 
 
 def set_grad(grad: bool) -> None:
     """Set this thread's grad mode."""
-    if grad != local.grad:
-        set_modes(grad, local.inference)
+    own: dict[str, Any] = local.__dict__
+    if grad != own.get("grad", True):
+        set_modes(grad, bool(own.get("inference", False)))
 
 
 def push_interposer(interposer: Any) -> None:
