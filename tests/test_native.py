@@ -161,6 +161,30 @@ def test_reshaped(name: str, shape: tuple[int, ...]) -> None:
                     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 1), (2, 1), (1, 3), (2, 3), (0, 1), (2, 1, 4)])
+def test_expanded(shape: tuple[int, ...]) -> None:
+    x = np.asarray(draw(shape, np.float32))
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    sizes = [shape, (1, *shape), (5, *shape), (5, 1, *shape), (1, 5, 1, *shape), (0, *shape), (1, 0, 1, *shape)]
+    sizes += [tuple([7 if n == 1 else n for n in size]) for size in sizes]
+    for size in sizes:
+        for array in (x, fixed, x.T.copy().T, x[..., None][..., 0], np.asarray(x > 0), x.astype(">f4"), x.astype("D")):
+            for given in (size, livetape.Size(size), tuple([np.int64(n) for n in size])):
+                want, got = TWINS["expanded"](array, given), native.expanded(array, given)
+                assert got.shape == want.shape and got.dtype == want.dtype
+                assert got.strides == want.strides or not want.size
+                assert got.base is want.base and got.flags.writeable == array.flags.writeable
+                assert got.flags.c_contiguous == want.flags.c_contiguous
+                np.testing.assert_array_equal(got, want)
+
+
+def test_what_does_not_expand_is_left_to_the_twin() -> None:
+    for shape, size in [((2,), (3,)), ((2, 3), (3,)), ((2, 1), (3, 4))]:
+        with pytest.raises((ValueError, TypeError)):
+            native.expanded(np.ones(shape).T, size)
+
+
 # ---------------------------------------------------------------- arrays put together
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (0, 2), (2, 3), (2, 3, 4)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_, np.complex64, ">f4"])

@@ -4,9 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from livetape.kernels.compiled import compiled
 
-__all__ = ["reshaped", "viewed"]
+__all__ = ["expanded", "reshaped", "viewed"]
+
+
+def _expanded(array: Any, size: Any) -> Any:
+    """A view of ``array`` broadcast to ``size`` (np.broadcast_to, without its detours)."""
+    if array.flags.c_contiguous and array.size:
+        extra = len(size) - array.ndim
+        strides = [
+            0 if n == 1 and size[i + extra] != 1 else s for i, (n, s) in enumerate(zip(array.shape, array.strides))
+        ]
+        for i in range(extra - 1, -1, -1):
+            strides.insert(0, strides[0] * size[i + 1] if size[i] == 1 and array.ndim else 0)
+        return np.ndarray(size, array.dtype, array, 0, strides)
+    out = np.broadcast_to(array, size)
+    if array.flags.writeable:
+        out.flags.writeable = True
+    return out
+
+
+expanded = compiled("expanded", _expanded)
 
 
 def _reshaped(array: Any, sizes: tuple[Any, ...]) -> Any:

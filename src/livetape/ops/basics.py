@@ -15,6 +15,7 @@ from livetape._tape.views import check_apart, check_inplace, primitives, rebase_
 from livetape.dtypes import COMPLEX, FLOAT, SCALAR_TYPE, bfloat16, boolean, dtype, uint16, uint32, uint64
 from livetape.kernels.layouts import copied
 from livetape.kernels.reductions import sum_rows, total
+from livetape.kernels.views import expanded
 from livetape.ops.nodes import node_class
 from livetape.ops.table import elementwise, row
 from livetape.size import Size, size_of
@@ -87,22 +88,6 @@ def _sum_to(array: Any, size: Any) -> Any:
     if axes:
         array = total(array, axes, True)
     return array.reshape(size)
-
-
-def expanded(array: Any, size: Any) -> Any:
-    """A view of ``array`` broadcast to ``size`` (np.broadcast_to, without its detours)."""
-    if array.flags.c_contiguous and array.size:
-        extra = len(size) - array.ndim
-        strides = [
-            0 if n == 1 and size[i + extra] != 1 else s for i, (n, s) in enumerate(zip(array.shape, array.strides))
-        ]
-        for i in range(extra - 1, -1, -1):
-            strides.insert(0, strides[0] * size[i + 1] if size[i] == 1 and array.ndim else 0)
-        return np.ndarray(size, array.dtype, array, 0, strides)
-    out = np.broadcast_to(array, size)
-    if array.flags.writeable:
-        out.flags.writeable = True
-    return out
 
 
 SUM_TO = row(

@@ -13,21 +13,18 @@ from livetape._tape.tensor import TensorBase, shape_of
 from livetape.compat import compat
 from livetape.dtypes import BOOL, COMPLEX, FLOAT, SCALAR_TYPE, dtype, uint8
 from livetape.kernels import reductions as kernels
-from livetape.ops.basics import cast, expanded
+from livetape.kernels.views import expanded
+from livetape.ops.basics import cast
 from livetape.ops.choose import dropped
 from livetape.ops.dims import is_integer, numpy_names, reduced_size, reduction_dims, renamed, wrap_dim
 from livetape.ops.refuse import no_overload
 from livetape.ops.scan import products_of_others
 from livetape.ops.table import into, row
 
-_ZEROS = [(0,) * n for n in range(65)]  # strides, by the number of dimensions
-
 
 # ---------------------------------------------------------------- back from a reduction
 def _spread(grad: Any, size: Any, dim: Any, keepdim: bool) -> Any:
-    if grad.ndim == 0:
-        return np.ndarray(size, grad.dtype, grad, 0, _ZEROS[len(size)])
-    if dim is not None and not keepdim:
+    if grad.ndim and dim is not None and not keepdim:
         grad = grad.reshape(reduced_size(size, dim, True))
     return expanded(grad, size)
 

@@ -7,6 +7,7 @@ namespace {
 
 PyObject* reshaped_twin;
 PyObject* viewed_twin;
+PyObject* expanded_twin;
 
 // Reads sizes, one of which may be -1, for ``total`` elements; false where they need a closer look.
 bool read_sizes(PyObject* sizes, npy_intp total, npy_intp* dims, int* count) {
@@ -74,12 +75,53 @@ PyObject* viewed(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return view != nullptr || PyErr_Occurred() ? view : call(viewed_twin, args, count);
 }
 
+// Strides, in bytes, with which a contiguous array is read in the larger shape ``sizes``; false where they need a closer
+// look. A dimension of one element that is new keeps the place it would have in memory, as in torch.
+bool read_expansion(PyArrayObject* array, PyObject* sizes, npy_intp* dims, npy_intp* strides) {
+    const int ndim = static_cast<int>(PyTuple_GET_SIZE(sizes));
+    const int extra = ndim - PyArray_NDIM(array);
+    if (extra < 0 || ndim > NPY_MAXDIMS) return false;
+    for (int i = ndim - 1; i >= 0; i--) {
+        PyObject* item = PyTuple_GET_ITEM(sizes, i);
+        if (!PyLong_CheckExact(item)) return false;
+        int overflow;
+        const long long size = PyLong_AsLongLongAndOverflow(item, &overflow);
+        if (overflow != 0 || size < 1) return false;
+        dims[i] = static_cast<npy_intp>(size);
+        if (i >= extra) {
+            const npy_intp n = PyArray_DIM(array, i - extra);
+            if (n != dims[i] && n != 1) return false;
+            strides[i] = n == dims[i] ? PyArray_STRIDE(array, i - extra) : 0;
+        } else {
+            strides[i] = dims[i] == 1 && PyArray_NDIM(array) > 0 ? strides[i + 1] * dims[i + 1] : 0;
+        }
+    }
+    return true;
+}
+
+// expanded(array, size): the array broadcast, without a copy.
+PyObject* expanded(PyObject*, PyObject* const* args, Py_ssize_t count) {
+    if (!arguments("expanded", count, 2)) return nullptr;
+    npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    if (!PyArray_CheckExact(args[0]) || !PyArray_IS_C_CONTIGUOUS(as_array(args[0])) || !PyTuple_Check(args[1]) ||
+        !read_expansion(as_array(args[0]), args[1], dims, strides))
+        return call(expanded_twin, args, count);
+    PyArrayObject* array = as_array(args[0]);
+    PyArray_Descr* kind = PyArray_DESCR(array);
+    Py_INCREF(kind);
+    PyObject* view = PyArray_NewFromDescr(&PyArray_Type, kind, static_cast<int>(PyTuple_GET_SIZE(args[1])), dims, strides,
+                                          PyArray_DATA(array), PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, nullptr);
+    if (view != nullptr && PyArray_SetBaseObject(as_array(view), Py_NewRef(args[0])) < 0) Py_CLEAR(view);
+    return view;
+}
+
 }  // namespace
 
-PyMethodDef view_methods[] = {FAST("reshaped", reshaped, "a view in another shape, None where there is none"),
+PyMethodDef view_methods[] = {FAST("expanded", expanded, "an array broadcast to a larger shape, without a copy"),
+                              FAST("reshaped", reshaped, "a view in another shape, None where there is none"),
                               FAST("viewed", viewed, "the same for contiguous arrays alone"),
                               {nullptr, nullptr, 0, nullptr}};
 
-const Twin view_twins[] = {{"reshaped", &reshaped_twin}, {"viewed", &viewed_twin}, {nullptr, nullptr}};
+const Twin view_twins[] = {{"expanded", &expanded_twin}, {"reshaped", &reshaped_twin}, {"viewed", &viewed_twin}, {nullptr, nullptr}};
 
 }  // namespace native
