@@ -153,6 +153,7 @@ def test_other_layouts(name: str, kind: Any) -> None:
         x[:, ::-1],
         x.astype(x.dtype.newbyteorder()),
         np.broadcast_to(x[:1], x.shape),
+        np.broadcast_to(x[:1, :1], x.shape),
     ]
     for at in range(count):
         for array in odd:

@@ -84,18 +84,39 @@ bool is_column_of(PyObject* a, PyObject* b) {
     return true;
 }
 
-// Whether all arrays are plain and fit the largest, ``like``; the shape of the result is then that one's.
+// One element in memory that stands for all, such as the gradient of a sum.
+bool is_still(PyObject* object) {
+    if (!PyArray_CheckExact(object) || !is_real(as_array(object)) || size_of(object) < 2) return false;
+    for (int i = 0; i < ndim_of(object); i++)
+        if (dim_of(object, i) > 1 && PyArray_STRIDE(as_array(object), i) != 0) return false;
+    return true;
+}
+
+// Whether all arrays are plain, or still and of the same shape, and fit the largest plain one, ``like``; the shape of the
+// result is then that one's.
 bool classify(Call& call, PyObject*& like) {
     const int inputs = call.fact().inputs;
-    like = call.arrays[0];
-    if (!plain(like)) return false;
-    for (int j = 1; j < inputs; j++) {
-        PyObject* array = call.arrays[j];
-        if (!plain(array) || type_of(array) != type_of(like)) return false;
-        if (ndim_of(array) > ndim_of(like) || (ndim_of(array) == ndim_of(like) && size_of(array) > size_of(like))) like = array;
-    }
+    unsigned still = 0;
+    like = nullptr;
     for (int j = 0; j < inputs; j++) {
         PyObject* array = call.arrays[j];
+        if (!plain(array)) {
+            if (!is_still(array)) return false;
+            still |= 1u << j;
+        } else if (like == nullptr || ndim_of(array) > ndim_of(like) ||
+                   (ndim_of(array) == ndim_of(like) && size_of(array) > size_of(like))) {
+            like = array;
+        }
+        if (type_of(array) != type_of(call.arrays[0])) return false;
+    }
+    if (like == nullptr) return false;
+    for (int j = 0; j < inputs; j++) {
+        PyObject* array = call.arrays[j];
+        if (still >> j & 1) {
+            if (!same_shape(array, like)) return false;
+            call.still |= 1u << j;
+            continue;
+        }
         if (array == like || same_shape(array, like)) continue;
         if (ndim_of(array) == 0) {
             call.still |= 1u << j;
