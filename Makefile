@@ -34,11 +34,16 @@ SOURCES := setup.py mypyc.ini pyproject.toml README.md LICENSE \
 demo: .venv/livetape.stamp
 	@.venv/bin/python -m livetape demo $(ARGS)
 
+# Then once more with what a program with a subclass of Tensor does differently.
+AGAIN := -o addopts=-rfEX tests/subclasses $(patsubst %,tests/test_%.py,calls compat data elementwise engine function \
+    indexing inplace lines messages module networks notes refused regressions saved_tensors serialization)
 test: .venv/livetape.stamp
 	LIVETAPE_EXPECT=compiled .venv/bin/python $(PYTEST) $(ARGS)
+	$(if $(ARGS),,LIVETAPE_EXPECT=compiled .venv/bin/python $(PYTEST) $(AGAIN))
 
 test-pure: .venv-pure/livetape.stamp
 	LIVETAPE_EXPECT=pure .venv-pure/bin/python $(PYTEST) $(ARGS)
+	$(if $(ARGS),,LIVETAPE_EXPECT=pure .venv-pure/bin/python $(PYTEST) $(AGAIN))
 
 parity: .venv-parity/livetape.stamp
 	.venv-parity/bin/python $(PYTEST) -o addopts=-ra tests/parity $(ARGS)

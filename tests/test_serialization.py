@@ -48,7 +48,7 @@ class Thing:
 
 
 class Marked(torch.Tensor):
-    pass
+    __torch_function__ = torch._C._disabled_torch_function_impl  # or every call of these tests would be offered
 
 
 def saved(value, **options):

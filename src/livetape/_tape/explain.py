@@ -15,6 +15,7 @@ from livetape.dtypes import FLOAT, SCALAR_TYPE
 # Floors above the operations: an error below them names the operation that they called.
 ABOVE_OPERATIONS: Final = (
     "livetape.ops.boundary",
+    "livetape.overridable",
     "livetape.nn.modules",
     "livetape.optim",
     "livetape.cli",

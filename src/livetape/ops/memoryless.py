@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from livetape._tape.explain import noted
+from livetape._tape.overriding import _disabled_torch_function_impl
 from livetape._tape.tensor import factory
 from livetape.ops.basics import zeros_like
 
@@ -26,6 +27,7 @@ def memoryless(grad: Any) -> Any:
     base = factory.tensor
     if base not in _classes:
         members = {"__slots__": (), "tolist": _no_list, "numpy": _no_numpy, "_is_zerotensor": lambda self: True}
+        members["__torch_function__"] = _disabled_torch_function_impl  # it is no class of the program's
         _classes[base] = type(base.__name__, (base,), members)
     found = zeros_like(grad)
     found.__class__ = _classes[base]

@@ -62,7 +62,7 @@ class _Pickler(reduction.ForkingPickler):
 
 def _reduce_tensor(tensor: Any) -> Any:
     kind = type(tensor)
-    if kind.__reduce_ex__ not in _STANDARD:
+    if kind.__reduce_ex__ is not Tensor.__reduce_ex__:
         return NotImplemented
     if tensor.node is not None and needs_gradient(tensor):
         raise RuntimeError(_COWARD)
@@ -78,9 +78,6 @@ def _reduce_tensor(tensor: Any) -> Any:
         needs_gradient(tensor),
         tensor.__dict__ or None,
     )
-
-
-_STANDARD = (Tensor.__reduce_ex__,)
 
 
 class Packed:
