@@ -116,9 +116,7 @@ def _moment(op: Any, input: Any, dim: Any, unbiased: bool | None, keepdim: bool,
         correction = 0 if unbiased is False else 1
     if input.dtype.category < FLOAT:
         kind = "std and var" if "mean" not in name else name
-        raise noted(
-            RuntimeError(f"{kind} only support{'' if 'mean' not in name else 's'} floating point and complex dtypes")
-        )
+        raise noted(RuntimeError(f"{kind} only support floating point and complex dtypes"))
     check_keepdim(name, keepdim, 3)
     axes = reduction_dims(dim, input.array.ndim, name)
     if kernels.count_over(input.array.shape, axes) - correction <= 0:
