@@ -42,6 +42,7 @@ def to_tensors(library: Any, value: Any, leaves: list[Any], grad: bool) -> Any:
 
 def run(library: Any, sample: Sample) -> tuple[list[Any], list[Any]]:
     """The outputs of a sample, and the gradients of its leaves for a fixed cotangent."""
+    library.manual_seed(1)  # lobpcg starts from a draw, which decides the sign of what it finds
     leaves: list[Any] = []
     args = to_tensors(library, sample.args, leaves, sample.grad)
     kwargs = {k: to_tensors(library, v, leaves, sample.grad) for k, v in sample.kwargs.items()}
