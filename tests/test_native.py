@@ -15,7 +15,10 @@ from livetape.kernels import recurrent
 from livetape.kernels.compiled import NATIVE, TWINS, native
 from livetape.optim import _kernels
 
-pytestmark = pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built")
+pytestmark = [
+    pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built"),
+    pytest.mark.usefixtures("isa"),
+]
 
 assert livetape and _kernels and recurrent  # importing them gives every kernel its twin
 FLOATS = (np.float32, np.float64)
@@ -57,15 +60,6 @@ DRAWS = {
     "gamma_slopes",
     "beta_slopes",
 }  # test_native_draws.py
-
-
-@pytest.fixture(params=["baseline", "v3", "v4"], autouse=True)
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    if not native.use_isa(request.param):
-        pytest.skip(f"no {request.param} here")
-    yield request.param
-    native.use_isa(before)
 
 
 def draw(shape: tuple[int, ...], kind: Any, seed: int = 0, scale: float = 1.0) -> np.ndarray:

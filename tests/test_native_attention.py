@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -16,15 +15,6 @@ from livetape.kernels.compiled import NATIVE, TWINS, native
 FLOATS = (np.float32, np.float64)
 needs_native = pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built")
 attend = torch.nn.functional.scaled_dot_product_attention
-
-
-@pytest.fixture(params=["baseline", "v3", "v4"])
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    if not native.use_isa(request.param):
-        pytest.skip(f"no {request.param} here")
-    yield request.param
-    native.use_isa(before)
 
 
 def draw(shape: tuple[int, ...], kind: Any, seed: int = 0, inside: bool = False) -> np.ndarray:

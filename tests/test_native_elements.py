@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -14,7 +13,10 @@ import scipy.special
 import livetape as torch
 from livetape.kernels.compiled import NATIVE, TWINS, native
 
-pytestmark = pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built")
+pytestmark = [
+    pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built"),
+    pytest.mark.usefixtures("isa"),
+]
 
 assert torch  # importing it gives every kernel its twin
 FLOATS = (np.float32, np.float64)
@@ -68,15 +70,6 @@ SPECIAL = [
     1e30,
     -1e30,
 ]
-
-
-@pytest.fixture(params=["baseline", "v3", "v4"], autouse=True)
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    if not native.use_isa(request.param):
-        pytest.skip(f"no {request.param} here")
-    yield request.param
-    native.use_isa(before)
 
 
 def arrays_of(name: str) -> int:

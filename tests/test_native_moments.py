@@ -14,20 +14,14 @@ import livetape as torch
 from livetape.kernels import reductions
 from livetape.kernels.compiled import NATIVE, TWINS, native
 
-pytestmark = pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built")
+pytestmark = [
+    pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built"),
+    pytest.mark.usefixtures("isa"),
+]
 
 assert torch and reductions  # importing them gives the kernel its twin
 FLOATS = (np.float32, np.float64)
 SHAPES = [(1,), (7,), (2, 3), (1, 5), (5, 1), (33, 17), (9, 65), (3, 1, 4), (130, 3), (4, 5, 6), (2, 3, 4, 5), (600, 9)]
-
-
-@pytest.fixture(params=["baseline", "v3", "v4"], autouse=True)
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    if not native.use_isa(request.param):
-        pytest.skip(f"no {request.param} here")
-    yield request.param
-    native.use_isa(before)
 
 
 def draw(shape: tuple[int, ...], kind: Any, seed: int = 0) -> np.ndarray:

@@ -14,18 +14,12 @@ import livetape as torch
 from livetape.kernels import normalization, pooling
 from livetape.kernels.compiled import NATIVE, TWINS, native
 
-pytestmark = pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built")
+pytestmark = [
+    pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built"),
+    pytest.mark.usefixtures("isa"),
+]
 
 FLOATS = (np.float32, np.float64)
-
-
-@pytest.fixture(params=["baseline", "v3", "v4"], autouse=True)
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    if not native.use_isa(request.param):
-        pytest.skip(f"no {request.param} here")
-    yield request.param
-    native.use_isa(before)
 
 
 def draw(shape: tuple[int, ...], kind: Any, seed: int = 0) -> np.ndarray:

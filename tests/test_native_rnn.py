@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,13 @@ import livetape as torch
 from livetape.kernels import recurrent
 from livetape.kernels.compiled import NATIVE, TWINS, native
 
-pytestmark = pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built")
+pytestmark = [
+    pytest.mark.skipif(not NATIVE, reason="the C++ kernels are not built"),
+    pytest.mark.usefixtures("isa"),
+]
 
 FLOATS = (np.float32, np.float64)
 SIZES = [(1, 1, 1), (3, 2, 5), (5, 16, 8), (4, 7, 33), (2, 13, 64)]  # steps, batch, size
-
-
-@pytest.fixture(params=["baseline", "v3", "v4"], autouse=True)
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    if not native.use_isa(request.param):
-        pytest.skip(f"no {request.param} here")
-    yield request.param
-    native.use_isa(before)
 
 
 def draw(shape: tuple[int, ...], kind: Any, seed: int = 0) -> np.ndarray:
