@@ -40,6 +40,17 @@ bool read_sizes(PyObject* sizes, npy_intp total, npy_intp* dims, int* count) {
     return true;
 }
 
+// The elements of an array in another shape, with these strides or, where null, those of the usual order.
+PyObject* view_of(PyArrayObject* array, int ndim, npy_intp* dims, npy_intp* strides) {
+    PyArray_Descr* kind = PyArray_DESCR(array);
+    Py_INCREF(kind);
+    PyObject* view = PyArray_NewFromDescr(&PyArray_Type, kind, ndim, dims, strides, PyArray_DATA(array),
+                                          PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, nullptr);
+    PyObject* base = reinterpret_cast<PyObject*>(array);
+    if (view != nullptr && PyArray_SetBaseObject(as_array(view), Py_NewRef(base)) < 0) Py_CLEAR(view);
+    return view;
+}
+
 // A view of a contiguous array in the shape that numbers, or one sequence of them, ask for; null where the sizes need a
 // closer look, with an exception set if it failed.
 PyObject* quick_view(PyObject* value, PyObject* sizes) {
@@ -52,12 +63,7 @@ PyObject* quick_view(PyObject* value, PyObject* sizes) {
     npy_intp dims[NPY_MAXDIMS];
     int ndim;
     if (!read_sizes(sizes, PyArray_SIZE(array), dims, &ndim)) return nullptr;
-    PyArray_Descr* kind = PyArray_DESCR(array);
-    Py_INCREF(kind);
-    PyObject* view = PyArray_NewFromDescr(&PyArray_Type, kind, ndim, dims, nullptr, PyArray_DATA(array),
-                                          PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, nullptr);
-    if (view != nullptr && PyArray_SetBaseObject(as_array(view), Py_NewRef(value)) < 0) Py_CLEAR(view);
-    return view;
+    return view_of(array, ndim, dims, nullptr);
 }
 
 // A view in another shape: reshaped(array, (2, -1)) or reshaped(array, ((2, -1),)); None where there is none.
@@ -106,13 +112,7 @@ PyObject* expanded(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (!PyArray_CheckExact(args[0]) || !PyArray_IS_C_CONTIGUOUS(as_array(args[0])) || !PyTuple_Check(args[1]) ||
         !read_expansion(as_array(args[0]), args[1], dims, strides))
         return call(expanded_twin, args, count);
-    PyArrayObject* array = as_array(args[0]);
-    PyArray_Descr* kind = PyArray_DESCR(array);
-    Py_INCREF(kind);
-    PyObject* view = PyArray_NewFromDescr(&PyArray_Type, kind, static_cast<int>(PyTuple_GET_SIZE(args[1])), dims, strides,
-                                          PyArray_DATA(array), PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, nullptr);
-    if (view != nullptr && PyArray_SetBaseObject(as_array(view), Py_NewRef(args[0])) < 0) Py_CLEAR(view);
-    return view;
+    return view_of(as_array(args[0]), static_cast<int>(PyTuple_GET_SIZE(args[1])), dims, strides);
 }
 
 }  // namespace
